@@ -24,7 +24,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import Reach
+from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, piece_of, uneven_rows
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -32,6 +32,8 @@ from extremal.steps.curved import SelfConcordant
 
 STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
+PLACES = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
+MARKED = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
@@ -54,8 +56,18 @@ def _model(f: Any) -> arguments.BurstModel | None:
     if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
         return None
     data: Any = f.data
-    rows = arguments.DenseRows(locked(data.array)) if type(data) is Dense else arguments.SparseRows(*map(locked, data.entries))
-    return arguments.BurstModel(rows, locked(f.y), *compiled(f.loss), False)  # type: ignore[misc]
+    uneven = type(data) is CSR and uneven_rows(data)
+    return arguments.BurstModel(burst_rows(data), locked(f.y), *compiled(f.loss), uneven)  # type: ignore[misc]
+
+
+def _workspace(data: Any, b: int) -> arguments.FaceRoom:
+    """The workspace, with an index of columns that is not yet filled in."""
+    (n, d), sparse = data.shape, type(data) is CSR
+    marked = sparse and n * d <= MARKED * data.nnz
+    longest = int(np.diff(data.entries[0]).max(initial=0)) if sparse else 0
+    marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
+    order, room = np.empty(b + LENGTHS, np.int64), np.empty((PLACES, piece_of(data)))
+    return arguments.FaceRoom(order, room, np.empty((3, longest + 1), np.int64), np.empty((2, longest + 1)), marks)
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
@@ -86,6 +98,7 @@ class FaceBurst(ABC):
         none = locked(np.zeros(f.shape))
         self._set = arguments.FacedSet(reach, both, spikes.origin and not both, ROUNDING, none, f.bends.self_concordance)
         entries = f.inner.data.nnz / f.n  # type: ignore[attr-defined]
+        self._work, self._marked = _workspace(f.inner.data, gradient.batch), False  # type: ignore[attr-defined]
         self._longest = max(1, int(CALL_WORK / (gradient.batch * self.work(entries) + 8 * math.prod(f.shape))))
 
     @staticmethod
@@ -109,6 +122,7 @@ class FaceBurst(ABC):
     @abstractmethod
     def ready(self) -> None:
         """Compile, or load from the cache, before the clock of the run starts."""
+        kernels("face_rows").mark(self.model.rows, np.zeros((0, 0), np.uint64))
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Estimate]:
         """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
@@ -118,6 +132,9 @@ class FaceBurst(ABC):
         most, made, anew, x = int(min(reach.iterations - k, paid, STRIDE)), 0, False, np.array(point.x, np.float64)
         if most > 0 and not self._set.peaks.any():
             self._set = self._set._replace(peaks=locked(self.f.bends.peaks))
+        if most > 0 and not self._marked:
+            kernels("face_rows").mark(self.model.rows, self._work.marks)
+            self._marked = True
         try:
             while made < most and not anew and (made == 0 or not reach.over()):
                 rows = self.sampler.ahead(k + made + self.late, self.gradient.batch)[: min(most - made, self._longest)]
@@ -161,13 +178,15 @@ class _Tracked(FaceBurst):
             some, some, some, some, np.ones(1, bool), np.zeros(d), np.zeros(d), np.zeros(d),
             np.zeros(d, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64), False,
         )  # fmt: skip
-        kernels("faces").tracked(self.model, self._set, table, np.zeros(d), self._flat(np.zeros((0, 1), np.int64)), 1, 1.0, 0.0)
+        room, none = self._work._replace(marks=np.zeros((0, 0), np.uint64)), self._flat(np.zeros((0, 1), np.int64))
+        kernels("faces").tracked(self.model, self._set, table, room, np.zeros(d), none, 1, 1.0, 0.0)
+        super().ready()
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: TrackedEstimate) -> tuple[int, bool]:
         table, b = estimate.table, self.gradient.batch
         kept = int(table.counts[0])
         made, why = kernels("faces").tracked(
-            self.model, self._set, self._arrays(table), x, self._flat(rows), b, estimate.top, FALLEN
+            self.model, self._set, self._arrays(table), self._work, x, self._flat(rows), b, estimate.top, FALLEN
         )
         self.f.calls.rows += (int(table.counts[0]) - kept) * self.f.n * (2 if table.bounded else 1)
         if why == ENDED:
@@ -209,10 +228,11 @@ class _Saga(FaceBurst):
 
     def ready(self) -> None:
         self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
+        super().ready()
 
     def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
         return kernels("faces").saga(
-            self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch, self._bent, SHARES
+            self.model, self._set, self._arrays, self._work, x, self._flat(rows), self.gradient.batch, self._bent, SHARES
         )
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
@@ -227,6 +247,7 @@ class _Saga(FaceBurst):
         table, (idx, m, w) = estimate.table, estimate.last
         self._arrays, self._shown = self._arrays._replace(c=table.c, m=table.m), estimate.g
         held = self._arrays
+        held.S[:, 0] = table.mean
         held.g[...], held.S[:, 1], held.S[:, 2:], held.drawn[0] = estimate.g, table.mean, table.sums.T, len(idx)
         held.last[: len(idx)], held.weights[: len(idx)], held.changes[: len(idx)], held.noise[0] = idx, m, w, table.noise
 
