@@ -210,9 +210,8 @@ class FaceRoom(NamedTuple):
 
     order: np.ndarray  # the rows of a batch in the order in which they are read
     room: np.ndarray  # numbers of some rows: see `extremal.kernels.face_rows`
-    lists: np.ndarray  # places and columns of the entries of a row
-    values: np.ndarray  # and their values
     marks: np.ndarray  # a bit for each row in each column, set where the row has an entry; empty if that takes too much memory
+    split: np.ndarray  # where the entries of each row in kept columns begin; and the number of these columns
 
 
 class Shares(NamedTuple):

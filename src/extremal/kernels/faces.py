@@ -13,7 +13,7 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, SPARSE, DrawnBatch
 from extremal.kernels.face_rows import (
-    BEND, BOUND, ERROR, LIFT, MARGIN, SLOPE, TURN, add_row, announce_numbers, complete, entry_of, keep_column, look, mirror, turn,
+    BEND, BOUND, ERROR, LIFT, MARGIN, SLOPE, TURN, add_row, announce_numbers, complete, entry_of, keep_column, look, mirror, set_aside, turn,
 )  # fmt: skip
 from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
 from extremal.kernels.instructions import add_fours
@@ -25,6 +25,7 @@ from extremal.kernels.rows import times_common
 @bare
 def tracked(model, faces, table, work, x, flat, b, top, refresh):
     """Make one iteration per batch of ``flat``; return the number made, and why the loop ended."""
+    arrange(model, table, work)
     made, why = 0, 0
     while made < flat.size // b and why == 0:
         p = step_in_face(faces, table.G, x)
@@ -42,6 +43,32 @@ def tracked(model, faces, table, work, x, flat, b, top, refresh):
             why = ANEW
     mirror(model.rows, table)
     return made, why
+
+
+@bare
+def renew(model, table, work, x, flat, b):
+    """Draw all rows at x, listed in ``flat``, and add up all sums anew."""
+    arrange(model, table, work)
+    for i in range(flat.size):
+        table.c[i], table.q[i], table.z[i] = 0.0, 0.0, 0.0
+        if table.bounded:
+            table.m[i] = 0.0
+    for l in range(x.size):
+        table.G[l] = 0.0
+    for l in range(table.counts[0] * x.size):
+        table.H[l] = 0.0
+        if table.bounded:
+            table.M[l] = 0.0
+    for q in range(0, flat.size, b):
+        draw_tracked(model, table, work, x, DrawnBatch(flat, q, min(b, flat.size - q)))
+    mirror(model.rows, table)
+
+
+@inlined
+def arrange(model, table, work):
+    """Give columns that the readable loop has kept their place in the rows."""
+    while work.split[-1] < table.counts[0]:
+        set_aside(model, table, work, table.W[work.split[-1]], False)
 
 
 @inlined
@@ -85,8 +112,10 @@ def draw_tracked(model, table, work, x, batch):
         for r in range(U(m)):
             i = U(work.order[U(first) + r])
             total += work.room[ERROR, r]
-            add_row(model.rows, i, work.room[ERROR, r], table.G)
-            turn(model.rows, i, table, work, work.room[TURN, r], work.room[LIFT, r])
+            add_row(model.rows, i, work.room[ERROR, r], table.G, U(0))
+            turn(model.rows, i, table.place, work.split, work.room[TURN, r], table.H)
+            if table.bounded:
+                turn(model.rows, i, table.place, work.split, work.room[LIFT, r], table.M)
     return total
 
 

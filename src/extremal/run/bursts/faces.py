@@ -11,6 +11,7 @@ import numpy as np
 from extremal.checks import NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
+from extremal.data.parts import count_rows
 from extremal.gradients.base import Estimate
 from extremal.gradients.curved import FEW_DRAWN, LOUDEST, NOISY_SHARE, TRUST, CurvedEstimate, bent_rows
 from extremal.gradients.reshuffled import Reshuffled
@@ -64,10 +65,9 @@ def _workspace(data: Any, b: int) -> arguments.FaceRoom:
     """The workspace, with an index of columns that is not yet filled in."""
     (n, d), sparse = data.shape, type(data) is CSR
     marked = sparse and n * d <= MARKED * data.nnz
-    longest = int(np.diff(data.entries[0]).max(initial=0)) if sparse else 0
     marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
-    order, room = np.empty(b + LENGTHS, np.int64), np.empty((PLACES, piece_of(data)))
-    return arguments.FaceRoom(order, room, np.empty((3, longest + 1), np.int64), np.empty((2, longest + 1)), marks)
+    split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
+    return arguments.FaceRoom(np.empty(b + LENGTHS, np.int64), np.empty((PLACES, piece_of(data))), marks, split)
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
@@ -172,14 +172,22 @@ class _Tracked(FaceBurst):
     def work(entries: float) -> float:
         return entries * entries + 4.0 * entries
 
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        rows = self.model.rows
+        if isinstance(rows, arguments.SparseRows):  # loops change the order of entries within rows
+            own = [a.copy() if a.ndim else a for a in (rows.indices, rows.data)]
+            self.model = self.model._replace(rows=arguments.SparseRows(rows.indptr, *own))
+
     def ready(self) -> None:
         some, d = np.zeros(1), math.prod(self.f.shape)
         table = arguments.TrackedArrays(
             some, some, some, some, np.ones(1, bool), np.zeros(d), np.zeros(d), np.zeros(d),
             np.zeros(d, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64), False,
         )  # fmt: skip
-        room, none = self._work._replace(marks=np.zeros((0, 0), np.uint64)), self._flat(np.zeros((0, 1), np.int64))
-        kernels("faces").tracked(self.model, self._set, table, room, np.zeros(d), none, 1, 1.0, 0.0)
+        x, none = np.zeros(d), self._flat(np.zeros((0, 1), np.int64))
+        kernels("faces").tracked(self.model, self._set, table, self._work, x, none, 1, 1.0, 0.0)
+        kernels("faces").renew(self.model, table, self._work, x, none, 1)
         super().ready()
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: TrackedEstimate) -> tuple[int, bool]:
@@ -200,7 +208,16 @@ class _Tracked(FaceBurst):
         return arguments.TrackedArrays(*own, t.bounded)
 
     def after(self, x: np.ndarray, estimate: TrackedEstimate, anew: bool) -> TrackedEstimate:
-        return renewed(self.f, estimate.table, x) if anew else estimate.table.estimate(estimate.top)
+        if anew:
+            self.f._ask(self._renew, x, estimate.table, grads=self.f.n, bends=self.f.n)
+            return renewed(estimate.table)
+        return estimate.table.estimate(estimate.top)
+
+    def _renew(self, x: np.ndarray, table: TrackedTable) -> None:
+        """Draw all rows at x: the reads are those of `TrackedTable.renew`."""
+        count_rows((3 if table.kept else 2) * self.f.n)
+        rows = self._flat(np.arange(self.f.n))
+        kernels("faces").renew(self.model, self._arrays(table), self._work, x, rows, self.gradient.batch)
 
 
 class _Saga(FaceBurst):
