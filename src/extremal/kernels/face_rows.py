@@ -1,7 +1,7 @@
 """The rows of a batch for steps within faces: their margins and derivatives, and their parts of a table of second derivatives.
 
-As in `extremal.kernels.passes`, rows are read in pieces that stay in the nearest cache: first all margins, then all derivatives in
-vector loops, then the sums. ``room`` has a row for each of these numbers, with an entry for each row of the piece.
+As in `extremal.kernels.passes`, rows are read in pieces that stay in the nearest cache: first all margins, then all derivatives
+in vector loops, then the sums. ``room`` has a row for each of these numbers, with an entry for each row of the piece.
 
 For `TrackedFW` the entries of sparse rows are in an order of their own: those in columns that are not kept come first, up to
 ``split``, and then those in kept columns, the latest column first. A row of the sums of q_i a_i a_i' is kept up to its own column
@@ -19,7 +19,9 @@ from extremal.kernels.passes import announce_rows, later
 from extremal.kernels.rows import row_with, rows_product, times_common, times_value
 from extremal.kernels.terms import bends
 
-MARGIN, SLOPE, BEND, BOUND, TARGET, ERROR, TURN, LIFT = range(8)  # the rows of ``room``: z, phi', phi'', its majorant, y; see below
+MARGIN, SLOPE, BEND, BOUND, TARGET, ERROR, TURN, LIFT = range(
+    8
+)  # the rows of ``room``: z, phi', phi'', its majorant, y; see below
 NEXT_PIECE = 8  # the least number of rows ahead at which numbers of rows are prefetched
 
 
@@ -169,15 +171,32 @@ def add_entries(rows, start, stop, c, out, k):
 
 @inlined
 def turn(rows, i, place, split, c, H):
-    """H += c a_ij a_i for the columns j that are kept, each at its place; for sparse rows up to entry j only."""
+    """H += c a_ij a_i for the columns j that are kept, each at its place; for sparse rows up to entry j only, or one more."""
     if len(rows) == SPARSE:
-        start, c = U(rows.indptr[i]), times_common(rows.data, c)
-        for e in range(U(split[i]), U(rows.indptr[i + U(1)])):
+        start, e, stop = U(rows.indptr[i]), U(split[i]), U(rows.indptr[i + U(1)])
+        c = times_common(rows.data, c)
+        if (stop - e) & U(1):
             add_entries(rows, start, e + U(1), times_value(rows.data, e, c), H, U(place[U(rows.indices[e])]))
+            e += U(1)
+        while e < stop:
+            add_entries_twice(rows, start, e + U(2), c, H, place)
+            e += U(2)
     else:
         for l in range(U(place.size)):
             if place[l] >= 0:
                 add_row(rows, i, c * rows.data[i, l], H, U(place[l]))
+
+
+@inlined
+def add_entries_twice(rows, start, stop, c, H, place):
+    """Add the entries of a sparse row from ``start`` to ``stop`` to the columns of the last two of them."""
+    k, l = U(place[U(rows.indices[stop - U(2)])]), U(place[U(rows.indices[stop - U(1)])])
+    v, w = times_value(rows.data, stop - U(2), c), times_value(rows.data, stop - U(1), c)
+    v, w = times_common(rows.data, v), times_common(rows.data, w)
+    for e in range(start, stop):
+        j = U(rows.indices[e])
+        H[k + j] += times_value(rows.data, e, v)
+        H[l + j] += times_value(rows.data, e, w)
 
 
 @inlined

@@ -13,9 +13,24 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, SPARSE, DrawnBatch
 from extremal.kernels.face_rows import (
-    BEND, BOUND, ERROR, LIFT, MARGIN, SLOPE, TURN, add_row, announce_numbers, complete, entry_of, keep_column, look, mirror, set_aside, turn,
+    BEND,
+    BOUND,
+    ERROR,
+    LIFT,
+    MARGIN,
+    SLOPE,
+    TURN,
+    add_row,
+    announce_numbers,
+    complete,
+    entry_of,
+    keep_column,
+    look,
+    mirror,
+    set_aside,
+    turn,
 )  # fmt: skip
-from extremal.kernels.face_steps import gap_of, length_of, move, step_in_face
+from extremal.kernels.face_steps import all_below, gap_of, length_of, list_support, move, step_in_face
 from extremal.kernels.instructions import add_fours
 from extremal.kernels.jit import bare, inlined
 from extremal.kernels.passes import lay_out
@@ -26,9 +41,10 @@ from extremal.kernels.rows import times_common
 def tracked(model, faces, table, work, x, flat, b, top, refresh):
     """Make one iteration per batch of ``flat``; return the number made, and why the loop ended."""
     arrange(model, table, work)
+    list_support(x, work.support)
     made, why = 0, 0
     while made < flat.size // b and why == 0:
-        p = step_in_face(faces, table.G, x)
+        p = step_in_face(faces, table.G, x, work.support)
         gap = gap_of(table.G, p) / table.counts[1]
         if gap > 0.0:
             if (table.counts[0] + 2) * x.size > table.H.size:
@@ -39,7 +55,7 @@ def tracked(model, faces, table, work, x, flat, b, top, refresh):
             why = ENDED
             break
         made += 1
-        if table.counts[1] == model.y.size and largest(table.G) < refresh * top * model.y.size:
+        if table.counts[1] == model.y.size and all_below(table.G, refresh * top * model.y.size):
             why = ANEW
     mirror(model.rows, table)
     return made, why
@@ -80,7 +96,7 @@ def step_tracked(model, faces, table, work, x, p, gap):
     h = (ds * ds * M[ks + U(p.s)] + 2.0 * ds * da * M[ks + U(p.a)] + da * da * M[ka + U(p.a)]) / seen
     eta = min(1.0, length_of(model, faces, gap, h, p))
     xs, xa = x[p.s], x[p.a]
-    move(x, p, eta)
+    move(x, work.support, p, eta)
     ds, da = x[p.s] - xs, 0.0 if p.a == p.s else x[p.a] - xa
     for l in range(U(G.size)):
         G[l] += ds * H[ks + l] + da * H[ka + l]
@@ -141,20 +157,12 @@ def renew_rows(table, work, first, m):
 
 
 @bare
-def largest(g):
-    """max |g_j|."""
-    peak = 0.0
-    for l in range(g.size):
-        peak = max(peak, abs(g[l]))
-    return peak
-
-
-@bare
 def saga(model, faces, table, work, x, flat, b, bent, shares):
     """The same for the SAGA estimator with curvature by columns, of the first ``bent`` rows of a batch."""
     g, S = table.g, table.S
+    list_support(x, work.support)
     for t in range(flat.size // b):
-        p = step_in_face(faces, g, x)
+        p = step_in_face(faces, g, x, work.support)
         gap = gap_of(g, p)
         if gap > 0.0:
             step_saga(model, faces, table, work, x, p, gap, shares)
@@ -195,7 +203,7 @@ def step_saga(model, faces, table, work, x, p, gap, shares):
     heard = shares.trust * (1.0 + shares.few / drawn) * max(rho, table.noise[0])
     part = min(1.0 / (1.0 + heard * heard), 1.0 / (1.0 + math.sqrt(noise)))
     part = max(part, shares.least / (1.0 + 2.0 * noise))
-    move(x, p, min(1.0, part * length_of(model, faces, gap, h, p)))
+    move(x, work.support, p, min(1.0, part * length_of(model, faces, gap, h, p)))
 
 
 @inlined
@@ -218,7 +226,7 @@ def draw_saga(model, table, work, x, batch, bent):
 
 @inlined
 def put_rows(table, work, first, m, bent):
-    """Put new numbers of some rows into the table; ``room`` gets the changes of phi', of its majorant and of the square of that."""
+    """Put new numbers of some rows into the table; ``room`` gets the changes of phi', of the majorant and of its square."""
     room = work.room
     for r in range(U(m)):
         i, q = U(work.order[U(first) + r]), U(bent + first) + r

@@ -67,7 +67,8 @@ def _workspace(data: Any, b: int) -> arguments.FaceRoom:
     marked = sparse and n * d <= MARKED * data.nnz
     marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
     split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
-    return arguments.FaceRoom(np.empty(b + LENGTHS, np.int64), np.empty((PLACES, piece_of(data))), marks, split)
+    order, support = np.empty(b + LENGTHS, np.int64), np.empty(d + 1, np.int64)
+    return arguments.FaceRoom(order, np.empty((PLACES, piece_of(data))), support, marks, split)
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
@@ -99,6 +100,7 @@ class FaceBurst(ABC):
         self._set = arguments.FacedSet(reach, both, spikes.origin and not both, ROUNDING, none, f.bends.self_concordance)
         entries = f.inner.data.nnz / f.n  # type: ignore[attr-defined]
         self._work, self._marked = _workspace(f.inner.data, gradient.batch), False  # type: ignore[attr-defined]
+        self._last: Point | None = None  # the point last given to the loop, whose coordinates are listed in the workspace
         self._longest = max(1, int(CALL_WORK / (gradient.batch * self.work(entries) + 8 * math.prod(f.shape))))
 
     @staticmethod
@@ -132,6 +134,8 @@ class FaceBurst(ABC):
         most, made, anew, x = int(min(reach.iterations - k, paid, STRIDE)), 0, False, np.array(point.x, np.float64)
         if most > 0 and not self._set.peaks.any():
             self._set = self._set._replace(peaks=locked(self.f.bends.peaks))
+        if point is not self._last:
+            self._work.support[-1] = -1
         if most > 0 and not self._marked:
             kernels("face_rows").mark(self.model.rows, self._work.marks)
             self._marked = True
@@ -146,7 +150,10 @@ class FaceBurst(ABC):
             self.interrupted = True
         finally:
             self._count(made, estimate)
-        return (made, Point(freeze(x), x), self.after(x, estimate, anew)) if made else (0, point, estimate)
+        if not made:
+            return 0, point, estimate
+        self._last = Point(freeze(x), x)
+        return made, self._last, self.after(x, estimate, anew)
 
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch

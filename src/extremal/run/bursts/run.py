@@ -72,7 +72,9 @@ class Burst:
         model: Any = f.inner
         d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
         loss, parameter = compiled(model.loss) or (0, 0.0)
-        self._model = arguments.BurstModel(burst_rows(model.data), locked(model.y), loss, parameter, sparse and uneven_rows(model.data))
+        self._model = arguments.BurstModel(
+            burst_rows(model.data), locked(model.y), loss, parameter, sparse and uneven_rows(model.data)
+        )
         indexed = known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE)
         self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
         self._empty, layout = np.zeros(0, f.dtype), "C" if sparse else "F"
