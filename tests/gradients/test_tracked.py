@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.objectives.passes import PassSampler
+from extremal.objectives.base import Sampler
 
 RNG = np.random.default_rng(3)
 N, D, R = 60, 7, 6.0
@@ -58,28 +59,51 @@ def length(gap, h, M):
     return math.log1p(M * gap / h) / M
 
 
+def stream(b, seed, stream=0, in_passes=6):
+    """The rows of all batches: an order for each pass, in which number i takes the place of an earlier one.
+
+    A batch that began in the pass before meets no row twice: rows that it has move to the end of the batch's size.
+    """
+    if 2 * b > N:  # as `Sampler` draws: the r-th pick is uniform below N - b + r + 1, or that number itself if it is taken
+        sampler = Sampler(N, seed)
+        yield from (sampler.rows(k, b) for k in itertools.count())
+    rows = []
+    for p in itertools.count():
+        order = []
+        for i, u in enumerate(np.random.default_rng((seed, 0, in_passes, stream, p)).random(N)):
+            j = int(u * (i + 1))
+            order.append(i if j == i else order[j])
+            order[j] = i
+        begun = list(rows)
+        head = order[:b] if begun else []
+        rows += [i for i in head if i not in begun] + [i for i in head if i in begun] + order[len(head) :]
+        while len(rows) >= b:
+            yield np.array(rows[:b])
+            del rows[:b]
+
+
 def tracked(b, T, seed):
     """`TrackedFW` with the whole Hessian, cold start."""
-    sampler, x = PassSampler(N, seed), np.zeros(D)
+    batches, x = stream(b, seed), np.zeros(D)
     z, c, q, seen = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N, bool)
 
     def sums(x):
         return A.T @ (c + q * (A @ x - z)), (A.T * q) @ A
 
-    def look(k, x):
-        idx = sampler.rows(k, b)
+    def look(x):
+        idx = next(batches)
         z[idx], c[idx], q[idx] = bends(x, idx)
         seen[idx] = True
 
-    look(0, x)
+    look(x)
     top, path = np.abs(sums(x)[0]).max() / b, []
-    for k in range(T):
+    for _ in range(T):
         (G, H), m = sums(x), seen.sum()
         d = pair_step(x, G / m)
         gap = -d @ G / m
         if gap > 0:
             x = x + min(1.0, length(gap, d @ H @ d / m, PEAKS @ np.abs(d))) * d
-        look(k + 1, x)
+        look(x)
         if seen.all() and np.abs(sums(x)[0]).max() < 1e-4 * top * N:
             z, c, q = bends(x, np.arange(N))
             top = np.abs(sums(x)[0]).max() / N
@@ -89,11 +113,11 @@ def tracked(b, T, seed):
 
 def saga(b, T, seed):
     """`SagaFaceFW`, with sums that are formed anew in every iteration."""
-    sampler, x, path, bent = PassSampler(N, seed), np.zeros(D), [], max(1, b // 3)
+    batches, x, path, bent = stream(b, seed), np.zeros(D), [], max(1, b // 3)
     _, c, q = bends(x, np.arange(N))
     q[:] = q.mean()
     g, idx, m, w, mean = A.T @ c / N, np.arange(1), q[:1], np.zeros(1), 0.0
-    for k in range(T):
+    for _ in range(T):
         d = pair_step(x, g)
         gap, used = -g @ d, np.flatnonzero(d)
         own = np.square(d[used]) * (q @ np.square(A[:, used])) / N
@@ -108,7 +132,7 @@ def saga(b, T, seed):
             loud = (6 * (1 + 8 / len(idx)) * max(rho, mean)) ** 2
             theta = max(0.5 / (1.0 + 2.0 * r), min(1 / (1 + loud), 1 / (1 + math.sqrt(r))))
             x = x + min(1.0, theta * length(gap, h, PEAKS @ np.abs(d))) * d
-        idx = sampler.rows(k, b)
+        idx = next(batches)
         _, new, m = bends(x, idx)
         m[bent:] = q[idx[bent:]]
         w = new - c[idx]

@@ -167,6 +167,9 @@ class RowBlock(ABC):
         """Compile the products, or load them from a cache."""
         return
 
+    def ready_powers(self) -> None:  # noqa: B027 - nothing to compile
+        """The same for powers and peaks of columns."""
+
 
 def checked_shape(A: Any) -> Any:
     """Refuse anything but a matrix with at least one row and one column."""

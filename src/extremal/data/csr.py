@@ -13,7 +13,6 @@ from extremal.checks import InputError
 from extremal.data.contract import RowBlock, checked_shape
 from extremal.data.rows import InMemory
 from extremal.kernels.arguments import kernels, locked, writable
-from extremal.points.matrix import wide
 from extremal.support.lazy import imported
 
 COMPARED = 2**16  # number of values compared with one at once
@@ -142,13 +141,13 @@ class CsrBlock(RowBlock):
         return out[0], out[1]
 
     def powers(self, w: np.ndarray, p: int) -> np.ndarray:
-        starts, columns, values = self._own()
-        return np.bincount(columns, np.repeat(w, np.diff(starts)) * wide(values) ** p, self.shape[1])
+        out = np.zeros(self.shape[1])
+        kernels("full").powers(*self.entries, locked(np.ascontiguousarray(w, np.float64)), p // 2, out)
+        return out
 
     def peaks(self) -> np.ndarray:
         out = np.zeros(self.shape[1])
-        _, columns, values = self._own()
-        np.maximum.at(out, columns, np.abs(values))
+        kernels("full").peaks(*self.entries, out)
         return out
 
     def take(self, order: np.ndarray) -> CsrBlock:
@@ -210,6 +209,10 @@ class CsrBlock(RowBlock):
         self.column(0, row)
         none.tdot(none.dot(x))
         none.sweep((0, 0.0), np.empty(0), np.zeros(self.shape[1]), True, True, None, None)
+
+    def ready_powers(self) -> None:
+        none = self.part(slice(0, 0))
+        _ = none.powers(np.empty(0), 2), none.peaks()
 
     @property
     def _all(self) -> np.ndarray:

@@ -127,6 +127,9 @@ class RowData(RowAlgebra):
         """Compile the products, or load them from a cache."""
         return
 
+    def ready_powers(self) -> None:
+        """The same for powers and peaks of columns."""
+
 
 class Changed(RowData):
     """Other rows with a change applied to each part when it is read: some columns, one more, or an offset."""
@@ -283,6 +286,9 @@ class InMemory(RowData):
 
     def ready(self, *outputs: int) -> None:
         self.block.ready(*outputs)
+
+    def ready_powers(self) -> None:
+        self.block.ready_powers()
 
     def column(self, j: int, idx: np.ndarray | None = None) -> np.ndarray:
         count_rows(self.shape[0] if idx is None else len(idx))

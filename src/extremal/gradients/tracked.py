@@ -73,10 +73,12 @@ class TrackedTable:
         """Draw all rows at x, and add up the sums anew: n component gradients, and n rows of second derivatives."""
         at, k = f.bends.at(x, np.arange(f.n)), self.kept
         self.c[...], self.z[...], self.m[...], self.q[...] = at.c, at.z, at.m, at.q
-        self.fresh[...], self.counts[:], self.place[...] = False, (0, f.n), -1
+        self.fresh[...], self.counts[1] = False, f.n
         self.G[...] = f.n * f.combine(at.c)
-        for j in self.W[:k]:
-            self._keep(f, int(j))
+        if k:
+            self.H[:k], *bounds = f.bends.products(self.W[:k], *(self.q, self.m)[: 1 + self.bounded])
+            if bounds:
+                self.M[:k] = bounds[0]
 
     def move(self, f: Any, d: np.ndarray) -> None:
         """Read the whole table at a new x: G += H d."""
@@ -172,7 +174,8 @@ class TrackedSag(Batched[TrackedEstimate]):
     def init(self, f: Any, x: np.ndarray, sampler: Sampler) -> TrackedEstimate:
         table = TrackedTable(f)
         if self.start == "full":
-            return renewed(f, table, x)
+            table.renew(f, x)
+            return renewed(table)
         self._look(f, 0, x, table, sampler)
         return table.estimate(float(np.abs(table.G).max()) / table.seen)
 
@@ -183,7 +186,8 @@ class TrackedSag(Batched[TrackedEstimate]):
         table.move(f, x - x_prev)
         self._look(f, k + 1, x, table, sampler)
         if table.seen == f.n and np.abs(table.G).max() < FALLEN * state.top * f.n:
-            return renewed(f, table, x)
+            table.renew(f, x)
+            return renewed(table)
         return table.estimate(state.top)
 
     def _look(self, f: Any, j: int, x: np.ndarray, table: TrackedTable, sampler: Sampler) -> None:
@@ -191,7 +195,6 @@ class TrackedSag(Batched[TrackedEstimate]):
         table.look(f, x, np.unique(idx) if self.replace else idx)
 
 
-def renewed(f: Any, table: TrackedTable, x: np.ndarray) -> TrackedEstimate:
-    """The estimate after all rows were drawn at x: the full gradient."""
-    table.renew(f, x)
+def renewed(table: TrackedTable) -> TrackedEstimate:
+    """The estimate after all rows were drawn: the full gradient."""
     return table.estimate(float(np.abs(table.G).max()) / table.seen, exact=True)

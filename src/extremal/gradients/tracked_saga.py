@@ -118,6 +118,7 @@ class TrackedSaga(Batched[TrackedSagaEstimate]):
 
 def _exact(f: Any, table: TrackedTable, x: np.ndarray) -> TrackedSagaEstimate:
     """The full gradient at x, and the table of all rows there."""
-    full = renewed(f, table, x)
+    table.renew(f, x)
+    full = renewed(table)
     none = np.empty(0, np.int64)
     return TrackedSagaEstimate(full.g, True, table, full.top, none, np.empty(0), 0, _Wishes())

@@ -205,6 +205,16 @@ class TrackedArrays(NamedTuple):
     bounded: bool
 
 
+class FaceRoom(NamedTuple):
+    """Workspace of loops over faces, and what they know of the columns."""
+
+    order: np.ndarray  # the rows of a batch in the order in which they are read
+    room: np.ndarray  # numbers of some rows: see `extremal.kernels.face_rows`
+    support: np.ndarray  # the coordinates at which x is not 0, and their number
+    marks: np.ndarray  # a bit for each row in each column, set where the row has an entry; empty if that takes too much memory
+    split: np.ndarray  # where the entries of each row in kept columns begin; and the number of these columns
+
+
 class Shares(NamedTuple):
     """The constants of shares of steps, see `extremal.gradients.curved`."""
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy import uint64 as U
+
 from extremal.kernels.arguments import FAINTEST, FaceStep
-from extremal.kernels.jit import bare, inlined
+from extremal.kernels.jit import bare, elementwise, inlined
+
+BLOCK = 64  # coordinates whose largest score is found in one vector loop
+SIZE_BITS = 2**63 - 1  # all bits of a number except its sign: sizes are in the order of these bits, as whole numbers
 
 
 @inlined
@@ -14,40 +20,121 @@ def reach_of(faces, j):
     return faces.reach[j] if faces.reach.size > 1 else faces.reach[0]
 
 
+# the best vertex
+
+
 @inlined
-def spent(faces, x):
-    """sum_j |x_j| / reach_j."""
-    total = 0.0
+def score_bits(faces, g, j):
+    """The score |g_j| reach_j as a whole number; one size for all changes no order."""
+    score = g[j] * faces.reach[j] if faces.reach.size > 1 else g[j]
+    return np.float64(score).view(np.int64) & SIZE_BITS
+
+
+@elementwise
+def top_bits(faces, g, first, last):
+    """The largest score of some coordinates."""
+    top = np.int64(0)
+    for j in range(first, last):
+        top = max(top, score_bits(faces, g, j))
+    return top
+
+
+@inlined
+def best_size(faces, g):
+    """The first coordinate with the largest |g_j| reach_j: the first block that has this score is searched."""
+    at, top, first = U(0), np.int64(-1), U(0)
+    while first < U(g.size):
+        last = min(first + U(BLOCK), U(g.size))
+        found = top_bits(faces, g, first, last)
+        at, top = (first, found) if found > top else (at, top)
+        first = last
+    while score_bits(faces, g, at) != top:
+        at += U(1)
+    return np.int64(at)
+
+
+@elementwise
+def all_below(g, limit):
+    """Whether |g_j| < limit for all j."""
+    top = np.int64(0)
+    for j in range(U(g.size)):
+        top = max(top, np.float64(g[j]).view(np.int64) & SIZE_BITS)
+    return top < np.float64(limit).view(np.int64)
+
+
+@inlined
+def best_descent(faces, g):
+    """The first coordinate with the largest -g_j reach_j."""
+    best, top = 0, -math.inf
+    for j in range(g.size):
+        score = -g[j] * reach_of(faces, j)
+        if score > top:
+            best, top = j, score
+    return best
+
+
+# the coordinates at which x is not 0, in the order in which x reached them; their number stands at the end of the list
+
+
+@inlined
+def list_support(x, support):
+    """List them all, if their number is -1."""
+    count = 0
+    if support[-1] >= 0:
+        return
     for j in range(x.size):
-        if x[j] != 0.0:
-            total += abs(x[j]) / reach_of(faces, j)
-    return total
+        support[count] = j
+        count += 1 if x[j] != 0.0 else 0
+    support[-1] = count
+
+
+@inlined
+def change(x, support, j, by):
+    """x_j <- x_j + by."""
+    before = x[j]
+    x[j] = before + by
+    if before == 0.0 and x[j] != 0.0:
+        support[support[-1]] = j
+        support[-1] += 1
+    elif before != 0.0 and x[j] == 0.0:
+        support[-1] -= 1
+        r = 0
+        while support[r] != j:
+            r += 1
+        support[r] = support[support[-1]]
+
+
+@inlined
+def worst_held(faces, g, x, support):
+    """sum_j |x_j| / reach_j, and the first coordinate with the largest sign(x_j) g_j reach_j of those that x holds, with it."""
+    used, worst, top = 0.0, 0, -math.inf
+    for r in range(U(support[-1])):
+        j = support[r]
+        reach = reach_of(faces, j)
+        share = x[j] / reach if faces.reach.size > 1 else x[j]
+        used += abs(share)
+        score = math.copysign(1.0, x[j]) * g[j] * reach
+        held = (abs(x[j]) if faces.two_sided else x[j]) > faces.noise * reach
+        if held and (score > top or (score == top and j < worst)):
+            worst, top = j, score
+    return used if faces.reach.size > 1 else used / faces.reach[0], worst, top
 
 
 @bare
-def step_in_face(faces, g, x):
+def step_in_face(faces, g, x, support):
     """The best vertex, the worst vertex of the face of x, and the longest step t <= 1 between them."""
-    best, top = 0, -math.inf
-    for j in range(g.size):
-        score = (abs(g[j]) if faces.two_sided else -g[j]) * reach_of(faces, j)
-        if score > top:
-            best, top = j, score
+    best = best_size(faces, g) if faces.two_sided else best_descent(faces, g)
     value = reach_of(faces, best)
     if faces.two_sided:
         value = -value if g[best] > 0.0 else value
     elif faces.origin and g[best] >= 0.0:
         best, value = 0, 0.0
-    used, noise = spent(faces, x), faces.noise
+    noise = faces.noise
+    used, worst, top = worst_held(faces, g, x, support)
+    size = 0.0 if top == -math.inf else math.copysign(reach_of(faces, worst), x[worst])
     if faces.two_sided and used < 1.0 - noise:  # x lies inside: the whole set is its face
         opposite = value if g[best] != 0.0 else -value
         return FaceStep(best, value, best, -opposite, step_on_both_sides(faces, x, used, best, value, best, -opposite))
-    worst, top, size = 0, -math.inf, 0.0
-    for j in range(g.size):
-        if (abs(x[j]) if faces.two_sided else x[j]) > noise * reach_of(faces, j):
-            score = (g[j] if x[j] > 0.0 else -g[j]) * reach_of(faces, j)
-            if score > top:
-                worst, top = j, score
-                size = reach_of(faces, j) if x[j] > 0.0 else -reach_of(faces, j)
     if faces.origin and 1.0 - used > noise and top < 0.0:
         worst, size = 0, 0.0
     if faces.two_sided:
@@ -104,7 +191,7 @@ def gap_of(g, p):
 
 
 @inlined
-def move(x, p, eta):
+def move(x, support, p, eta):
     """x <- x + eta t (s - a)."""
-    x[p.s] += eta * p.t * p.up
-    x[p.a] -= eta * p.t * p.down
+    change(x, support, p.s, eta * p.t * p.up)
+    change(x, support, p.a, -eta * p.t * p.down)

@@ -178,6 +178,26 @@ def gram_of_columns(indptr, indices, data, place, h, columns, values, out):
 
 
 @bare
+def powers(indptr, indices, data, w, half, out):
+    """out_j += sum_i w_i a_ij^p for p = 2 ``half``."""
+    for i in range(U(indptr.size - 1)):
+        for e in range(U(indptr[i]), U(indptr[i + U(1)])):
+            square = np.float64(data[e]) * np.float64(data[e])
+            power = square
+            for _ in range(1, half):
+                power *= square
+            out[U(indices[e])] += w[i] * power
+
+
+@bare
+def peaks(indptr, indices, data, out):
+    """out_j = max(out_j, |a_ij|) over all rows."""
+    for e in range(U(indptr[0]), U(indptr[-1])):
+        j, size = U(indices[e]), abs(data[e])
+        out[j] = size if size > out[j] else out[j]
+
+
+@bare
 def sound_rows(indptr, indices, data, d, first, last):
     """Whether rows first, ..., last - 1 have their entries within the arrays, increasing columns below d, and finite values.
 

@@ -114,28 +114,34 @@ def add_piece(rows, state, first, m, two):
 @inlined
 def announce(rows, y, state, batch, first, m):
     """Prefetch for as many later rows their starts, for nearer ones the rows, for the next the entries of long vectors."""
-    if len(rows) == SPARSE:
-        far, near = first + max(2 * m, FAR), first + max(m, NEAR)
+    announce_rows(rows, y, state.order, batch, first, m)
+    if len(rows) == SPARSE and state.X.shape[0] > LONG:
         for r in range(m):
-            i = later(state, batch, far + r)
-            prefetch(rows.indptr, i)
-            prefetch(y, i)
-        for r in range(m):
-            i = later(state, batch, near + r)
-            announce_entries(rows.indices, rows.data, U(rows.indptr[i]))
-            announce_entries(rows.indices, rows.data, U(rows.indptr[i + U(1)]))
-        if state.X.shape[0] > LONG:
-            for r in range(m):
-                i = later(state, batch, first + NEXT + r)
-                for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
-                    prefetch(state.X, U(2) * U(rows.indices[e]))
-                    prefetch(state.G, U(2) * U(rows.indices[e]))
+            i = later(state.order, batch, first + NEXT + r)
+            for e in range(U(rows.indptr[i]), U(rows.indptr[i + U(1)])):
+                prefetch(state.X, U(2) * U(rows.indices[e]))
+                prefetch(state.G, U(2) * U(rows.indices[e]))
 
 
 @inlined
-def later(state, batch, r):
+def announce_rows(rows, y, order, batch, first, m):
+    """Prefetch for as many later rows their starts and targets, and for nearer ones the rows."""
+    if len(rows) == SPARSE:
+        far, near = first + max(2 * m, FAR), first + max(m, NEAR)
+        for r in range(m):
+            i = later(order, batch, far + r)
+            prefetch(rows.indptr, i)
+            prefetch(y, i)
+        for r in range(m):
+            i = later(order, batch, near + r)
+            announce_entries(rows.indices, rows.data, U(rows.indptr[i]))
+            announce_entries(rows.indices, rows.data, U(rows.indptr[i + U(1)]))
+
+
+@inlined
+def later(order, batch, r):
     """Row r of the batch; beyond its end, of the draws that follow."""
-    return U(state.order[r] if r < batch.b else batch.flat[min(batch.q + r, batch.flat.size - 1)])
+    return U(order[r] if r < batch.b else batch.flat[min(batch.q + r, batch.flat.size - 1)])
 
 
 @inlined

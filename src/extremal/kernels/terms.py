@@ -91,6 +91,51 @@ def derivatives(loss, parameter, room, points, m):
                 room[t, i] -= room[2, i]
 
 
+@elementwise
+def bends(loss, parameter, room, m):
+    """room[1] = phi'(z, y), room[2] = phi'' and room[3] = a majorant of |phi''|, for z = room[0] and y = room[4], entry by entry.
+
+    Most loops write one row, so that they run for several entries at once.
+    """
+    if loss in (LOGISTIC, NONLINEAR):
+        for i in range(m):
+            room[3, i] = exp_minus(abs(room[0, i]))
+    if loss == LOGISTIC:
+        for i in range(m):
+            e, y = room[3, i], room[4, i]  # |y| is the weight of the row
+            room[1, i] = -y * (e if y * room[0, i] > 0.0 else 1.0) / (1.0 + e)
+        for i in range(m):
+            e = room[3, i]
+            room[2, i] = abs(room[4, i]) * e / ((1.0 + e) * (1.0 + e))
+        for i in range(m):
+            room[3, i] = room[2, i]
+    elif loss == NONLINEAR:
+        for i in range(m):  # p = |y - q| for q = 1 / (1 + exp z), y in {0, 1}
+            e = room[3, i]
+            low, high = e / (1.0 + e), 1.0 / (1.0 + e)
+            room[2, i] = high if (room[0, i] > 0.0) == (room[4, i] > 0.5) else low
+        for i in range(m):
+            p = room[2, i]
+            room[1, i] = (2.0 if room[4, i] > 0.5 else -2.0) * p * p * other_share(room, i)
+        for i in range(m):
+            p, rest = room[2, i], other_share(room, i)
+            room[2, i], room[3, i] = 2.0 * p * p * rest * (2.0 * rest - p), 2.0 * p * p * rest * (1.0 + rest)
+    elif loss == HUBER:
+        for i in range(m):
+            r = room[0, i] - room[4, i]
+            room[1, i], room[2, i], room[3, i] = min(max(r, -parameter), parameter), 1.0 if abs(r) <= parameter else 0.0, 1.0
+    else:
+        for i in range(m):
+            room[1, i], room[2, i], room[3, i] = room[0, i] - room[4, i], 1.0, 1.0
+
+
+@elementwise
+def other_share(room, i):
+    """1 - p without cancellation, from e = room[3] and p = room[2]: the other of e / (1 + e) and 1 / (1 + e)."""
+    e = room[3, i]
+    return e / (1.0 + e) if room[2, i] >= 0.5 else 1.0 / (1.0 + e)
+
+
 @vectors
 def terms(loss, parameter, z, y, valued, c, h):
     """Return sum_i phi(z_i, y_i) if ``valued``; fill c_i = phi'(z_i, y_i) and h_i = phi''(z_i, y_i), unless these are empty."""

@@ -45,7 +45,10 @@ class PassSampler(Sampler):
         if key not in self._orders:
             order, begun = self._shuffled(stream, p), p * self.n % batch
             if begun:
-                met = np.isin(order[:batch], self._shuffled(stream, p - 1)[self.n - begun :])
+                before = self._orders.get((stream, p - 1, batch))  # it ends as it was drawn: a batch is at most half of the rows
+                met = np.zeros(self.n, bool)
+                met[(self._shuffled(stream, p - 1) if before is None else before)[self.n - begun :]] = True
+                met = met[order[:batch]]
                 order[:batch] = np.concatenate([order[:batch][~met], order[:batch][met]])
             self._orders = {old: kept for old, kept in self._orders.items() if old[1] == p - 1} | {key: order}
         return self._orders[key]

@@ -10,11 +10,13 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.data.parts import count_rows
 from extremal.data.rows import RowData
 from extremal.losses.base import Majorised, majorant_of
 from extremal.objectives.linear import LinearModel
 from extremal.points.composed import Chord
 
+SLAB = 4096  # rows whose entries in some columns are formed at once
 Ask = Callable[..., Any]  # (question, *arguments, bends=0): counts the rows of second derivatives
 
 
@@ -53,6 +55,17 @@ class RowBends:
     def product(self, v: np.ndarray, h: np.ndarray) -> np.ndarray:
         """A' diag(h) A v, for one number h_i per row: one read."""
         return self._ask(self._data.gram_product, v, h)
+
+    def products(self, W: np.ndarray, *hs: np.ndarray) -> list[np.ndarray]:
+        """The columns W of A' diag(h) A, as rows, for some numbers h_i per row: one read for all."""
+        found = [np.zeros((len(W), self._data.shape[1])) for _ in hs]
+        for first in range(0, self.f.n, SLAB):
+            idx = np.arange(first, min(first + SLAB, self.f.n))
+            entries = self.entries(idx, W)
+            for sums, h in zip(found, hs, strict=True):
+                sums += self._data.tdot(h[idx, None] * entries, idx).T
+        self._ask(count_rows, self.f.n)
+        return found
 
     def entries(self, idx: np.ndarray, W: np.ndarray) -> np.ndarray:
         """The entries of rows that were read just now, in the columns W."""

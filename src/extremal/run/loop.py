@@ -254,6 +254,8 @@ def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst
     """Compile the kernels of a run, or load them from the cache, before its clock starts."""
     if not (facts.columns and isinstance(f, MarginModel) and f.ready_columns()):
         f.ready()
+    if facts.bends and isinstance(f, MarginModel):
+        f.data.ready_powers()
     drawn = batched(method.gradient)
     several = drawn is not None and drawn.batch != 1 and not drawn.replace  # a batch of distinct rows
     if several or (facts.columns and facts.start < f.n):  # the second kind of method begins on a sample

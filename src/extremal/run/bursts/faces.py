@@ -11,6 +11,7 @@ import numpy as np
 from extremal.checks import NonFiniteError
 from extremal.data.csr import CSR
 from extremal.data.dense import Dense
+from extremal.data.parts import count_rows
 from extremal.gradients.base import Estimate
 from extremal.gradients.curved import FEW_DRAWN, LOUDEST, NOISY_SHARE, TRUST, CurvedEstimate, bent_rows
 from extremal.gradients.reshuffled import Reshuffled
@@ -24,7 +25,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import Reach
+from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, piece_of, uneven_rows
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -32,6 +33,8 @@ from extremal.steps.curved import SelfConcordant
 
 STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
+PLACES = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
+MARKED = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
@@ -54,8 +57,18 @@ def _model(f: Any) -> arguments.BurstModel | None:
     if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
         return None
     data: Any = f.data
-    rows = arguments.DenseRows(locked(data.array)) if type(data) is Dense else arguments.SparseRows(*map(locked, data.entries))
-    return arguments.BurstModel(rows, locked(f.y), *compiled(f.loss), False)  # type: ignore[misc]
+    uneven = type(data) is CSR and uneven_rows(data)
+    return arguments.BurstModel(burst_rows(data), locked(f.y), *compiled(f.loss), uneven)  # type: ignore[misc]
+
+
+def _workspace(data: Any, b: int) -> arguments.FaceRoom:
+    """The workspace, with an index of columns that is not yet filled in."""
+    (n, d), sparse = data.shape, type(data) is CSR
+    marked = sparse and n * d <= MARKED * data.nnz
+    marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
+    split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
+    order, support = np.empty(b + LENGTHS, np.int64), np.empty(d + 1, np.int64)
+    return arguments.FaceRoom(order, np.empty((PLACES, piece_of(data))), support, marks, split)
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
@@ -86,6 +99,8 @@ class FaceBurst(ABC):
         none = locked(np.zeros(f.shape))
         self._set = arguments.FacedSet(reach, both, spikes.origin and not both, ROUNDING, none, f.bends.self_concordance)
         entries = f.inner.data.nnz / f.n  # type: ignore[attr-defined]
+        self._work, self._marked = _workspace(f.inner.data, gradient.batch), False  # type: ignore[attr-defined]
+        self._last: Point | None = None  # the point last given to the loop, whose coordinates are listed in the workspace
         self._longest = max(1, int(CALL_WORK / (gradient.batch * self.work(entries) + 8 * math.prod(f.shape))))
 
     @staticmethod
@@ -109,6 +124,7 @@ class FaceBurst(ABC):
     @abstractmethod
     def ready(self) -> None:
         """Compile, or load from the cache, before the clock of the run starts."""
+        kernels("face_rows").mark(self.model.rows, np.zeros((0, 0), np.uint64))
 
     def run(self, k: int, point: Point, estimate: Any, reach: Reach) -> tuple[int, Point, Estimate]:
         """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
@@ -118,6 +134,11 @@ class FaceBurst(ABC):
         most, made, anew, x = int(min(reach.iterations - k, paid, STRIDE)), 0, False, np.array(point.x, np.float64)
         if most > 0 and not self._set.peaks.any():
             self._set = self._set._replace(peaks=locked(self.f.bends.peaks))
+        if point is not self._last:
+            self._work.support[-1] = -1
+        if most > 0 and not self._marked:
+            kernels("face_rows").mark(self.model.rows, self._work.marks)
+            self._marked = True
         try:
             while made < most and not anew and (made == 0 or not reach.over()):
                 rows = self.sampler.ahead(k + made + self.late, self.gradient.batch)[: min(most - made, self._longest)]
@@ -129,7 +150,10 @@ class FaceBurst(ABC):
             self.interrupted = True
         finally:
             self._count(made, estimate)
-        return (made, Point(freeze(x), x), self.after(x, estimate, anew)) if made else (0, point, estimate)
+        if not made:
+            return 0, point, estimate
+        self._last = Point(freeze(x), x)
+        return made, self._last, self.after(x, estimate, anew)
 
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch
@@ -155,19 +179,29 @@ class _Tracked(FaceBurst):
     def work(entries: float) -> float:
         return entries * entries + 4.0 * entries
 
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        rows = self.model.rows
+        if isinstance(rows, arguments.SparseRows):  # loops change the order of entries within rows
+            own = [a.copy() if a.ndim else a for a in (rows.indices, rows.data)]
+            self.model = self.model._replace(rows=arguments.SparseRows(rows.indptr, *own))
+
     def ready(self) -> None:
         some, d = np.zeros(1), math.prod(self.f.shape)
         table = arguments.TrackedArrays(
             some, some, some, some, np.ones(1, bool), np.zeros(d), np.zeros(d), np.zeros(d),
             np.zeros(d, np.int64), np.zeros(1, np.int64), np.zeros(2, np.int64), False,
         )  # fmt: skip
-        kernels("faces").tracked(self.model, self._set, table, np.zeros(d), self._flat(np.zeros((0, 1), np.int64)), 1, 1.0, 0.0)
+        x, none = np.zeros(d), self._flat(np.zeros((0, 1), np.int64))
+        kernels("faces").tracked(self.model, self._set, table, self._work, x, none, 1, 1.0, 0.0)
+        kernels("faces").renew(self.model, table, self._work, x, none, 1)
+        super().ready()
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: TrackedEstimate) -> tuple[int, bool]:
         table, b = estimate.table, self.gradient.batch
         kept = int(table.counts[0])
         made, why = kernels("faces").tracked(
-            self.model, self._set, self._arrays(table), x, self._flat(rows), b, estimate.top, FALLEN
+            self.model, self._set, self._arrays(table), self._work, x, self._flat(rows), b, estimate.top, FALLEN
         )
         self.f.calls.rows += (int(table.counts[0]) - kept) * self.f.n * (2 if table.bounded else 1)
         if why == ENDED:
@@ -181,7 +215,16 @@ class _Tracked(FaceBurst):
         return arguments.TrackedArrays(*own, t.bounded)
 
     def after(self, x: np.ndarray, estimate: TrackedEstimate, anew: bool) -> TrackedEstimate:
-        return renewed(self.f, estimate.table, x) if anew else estimate.table.estimate(estimate.top)
+        if anew:
+            self.f._ask(self._renew, x, estimate.table, grads=self.f.n, bends=self.f.n)
+            return renewed(estimate.table)
+        return estimate.table.estimate(estimate.top)
+
+    def _renew(self, x: np.ndarray, table: TrackedTable) -> None:
+        """Draw all rows at x: the reads are those of `TrackedTable.renew`."""
+        count_rows((3 if table.kept else 2) * self.f.n)
+        rows = self._flat(np.arange(self.f.n))
+        kernels("faces").renew(self.model, self._arrays(table), self._work, x, rows, self.gradient.batch)
 
 
 class _Saga(FaceBurst):
@@ -209,10 +252,11 @@ class _Saga(FaceBurst):
 
     def ready(self) -> None:
         self._call(np.zeros(self.f.shape), np.zeros((0, self.gradient.batch), np.int64))
+        super().ready()
 
     def _call(self, x: np.ndarray, rows: np.ndarray) -> tuple[int, int]:
         return kernels("faces").saga(
-            self.model, self._set, self._arrays, x, self._flat(rows), self.gradient.batch, self._bent, SHARES
+            self.model, self._set, self._arrays, self._work, x, self._flat(rows), self.gradient.batch, self._bent, SHARES
         )
 
     def some(self, x: np.ndarray, rows: np.ndarray, estimate: CurvedEstimate) -> tuple[int, bool]:
@@ -227,6 +271,7 @@ class _Saga(FaceBurst):
         table, (idx, m, w) = estimate.table, estimate.last
         self._arrays, self._shown = self._arrays._replace(c=table.c, m=table.m), estimate.g
         held = self._arrays
+        held.S[:, 0] = table.mean
         held.g[...], held.S[:, 1], held.S[:, 2:], held.drawn[0] = estimate.g, table.mean, table.sums.T, len(idx)
         held.last[: len(idx)], held.weights[: len(idx)], held.changes[: len(idx)], held.noise[0] = idx, m, w, table.noise
 

@@ -72,13 +72,15 @@ class Burst:
         model: Any = f.inner
         d, b, sparse = model.data.shape[1], estimator.gradient.batch, isinstance(model.data, CSR)
         loss, parameter = compiled(model.loss) or (0, 0.0)
-        self._model = arguments.BurstModel(_rows(model.data), locked(model.y), loss, parameter, sparse and _uneven(model.data))
+        self._model = arguments.BurstModel(
+            burst_rows(model.data), locked(model.y), loss, parameter, sparse and uneven_rows(model.data)
+        )
         indexed = known.single and sparse and _worth_it(model.data, b, estimator.kind >= TABLE)
         self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
         self._empty, layout = np.zeros(0, f.dtype), "C" if sparse else "F"
         X, G = (np.empty((d, 2), order=layout) for _ in range(2))  # type: ignore
-        vertex, old, order = NONE if known.single else np.empty(d), np.empty(b), np.empty(b + _LENGTHS, np.int64)
-        room, last = np.empty((_PLACES, _piece(model.data))), np.empty(b * (1 if estimator.second is None else 2), np.int64)
+        vertex, old, order = NONE if known.single else np.empty(d), np.empty(b), np.empty(b + LENGTHS, np.int64)
+        room, last = np.empty((_PLACES, piece_of(model.data))), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         tables = self._empty, self._empty
         self._state = arguments.BurstState(np.ones(3), X, G, *tables, vertex, order, old, room, last)
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
@@ -173,11 +175,11 @@ class Burst:
 _AT_MOST = 2**16  # iterations between two states shown to the loop
 _WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
-_LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
+LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
 _PIECE, _NEAREST = 64, 2**11  # most rows at a time; entries that stay in the nearest cache beside the vectors
 
 
-def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
+def burst_rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
     """Rows in the form of compiled loops; if all values are equal, as in 0/1 data, one value stands for all."""
     if isinstance(data, Dense):
         return arguments.DenseRows(locked(data.array))
@@ -186,14 +188,14 @@ def _rows(data: CSR | Dense) -> arguments.SparseRows | arguments.DenseRows:
     return arguments.SparseRows(*map(locked, (starts, indices, np.array(values[0]) if same else values)))
 
 
-def _piece(data: CSR | Dense) -> int:
+def piece_of(data: CSR | Dense) -> int:
     """How many rows are read for their margins before their sums are made: as many as stay in the nearest cache."""
     n, d = data.shape
     entries = data.nnz / n if isinstance(data, CSR) else d
     return int(min(_PIECE, max(1, _NEAREST // max(1.0, entries))))
 
 
-def _uneven(data: CSR) -> bool:
+def uneven_rows(data: CSR) -> bool:
     """Whether many rows differ in length, so that the processor cannot predict where a loop over a row ends."""
     return float(np.diff(data.entries[0]).std()) > 1.0
 
