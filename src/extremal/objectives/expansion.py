@@ -26,7 +26,7 @@ MOST_EXPANDED = 3000  # the Hessian of all columns is formed up to this many,
 WORTH_PASSES = 8.0  # if it takes no more time than this many passes for each set that f is minimised over;
 BLAS = 16.0  # columns of dense rows whose squares take the time of one pass,
 SCATTERED = 2.0  # and entries of a sparse row
-NOISE = 0.1  # rounding does not matter up to this share of the accuracy that the run asks for,
+NOISE = 0.1  # rounding, and the end of a quadratic problem, do not matter up to this share of the accuracy of the run,
 EARLY_NOISE = 1e-3  # and up to this share of f at the start of a run
 MORE_TERMS = 8  # further terms in the sums of an evaluation
 
@@ -89,8 +89,11 @@ class Expansion(CentredQuadratic):
 
     def suffices(self, value: float, rounding: tuple[float, float], early: bool = False) -> bool:
         """Whether rounding does not matter for the run."""
-        wanted = NOISE * (self.aim.tol * abs(value) + self.aim.atol)
-        return max(rounding) <= max(wanted, EARLY_NOISE * abs(value) if early else 0.0)
+        return max(rounding) <= max(self.within(value), EARLY_NOISE * abs(value) if early else 0.0)
+
+    def within(self, value: float) -> float:
+        """A tenth of the accuracy that the run asks for."""
+        return NOISE * (self.aim.tol * abs(value) + self.aim.atol)
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient, and x; from the rows if rounding matters."""

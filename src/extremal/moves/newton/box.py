@@ -13,6 +13,7 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState
 from extremal.moves.newton.spikes import INNER, check_dense
 from extremal.objectives.base import Objective
+from extremal.objectives.expansion import Expansion
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
@@ -73,6 +74,10 @@ class BoxNewton(FlatMove):
         if memory is not None:
             W = memory.part.W
             q = Quadratic.in_box(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
+            if point.memory is None and isinstance(at.f, Expansion):  # f is known, and one problem minimises it
+                x[W] = q.minimise(x[W], at.f.within(at.value), BOX_ROUNDS)
+                x = at.moved(point.x, x, memory)
+                return Point(x, x, memory=memory)
             if not isinstance(q.H, np.ndarray) and at.far:
                 q = replace(q, longest=BOX_LONGEST)
             inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap

@@ -13,6 +13,7 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, FORMED_COLUMNS, SHORT_ROWS
+from extremal.objectives.expansion import Expansion
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
@@ -28,6 +29,7 @@ INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
 BESIDE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
+WHOLE = 200  # up to this many coordinates of a known quadratic function are in its first model
 WORTH_NEW = 0.25  # share of the gap that a coordinate must promise to be worth a new Hessian
 REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
@@ -87,9 +89,19 @@ class SpikeNewton(FlatMove):
             x, memory = far * at.x, point.memory
         else:
             memory = self._model(at, point.memory, spikes, self.growth if estimate.exact else SAMPLED)
-            x, memory = self._step(at, memory, spikes)
+            solve = self._solved if point.memory is None and isinstance(at.f, Expansion) else self._step
+            x, memory = solve(at, memory, spikes)
         x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
+
+    def _solved(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
+        """The minimiser of a known quadratic f over the model's coordinates, to the accuracy that the run asks for."""
+        W, x = memory.part.W, at.x.copy()
+        place, scale, w = spread_over(x[W], spikes, W)
+        q = Quadratic.over_weights(memory.H, at.g[W], x[W], place, scale)
+        new = q.minimise(w, at.f.within(at.value))
+        x[W] = q.point(new / new.sum())
+        return x, memory
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; if these are few, after several steps in compiled loops."""
@@ -130,6 +142,8 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, otherwise a new one."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
+        if memory is None and isinstance(at.f, Expansion) and at.x.size <= WHOLE:
+            return Memory.new(at.f.on_columns(np.arange(at.x.size)), at)
         promise, used = promises(at, spikes), np.flatnonzero(at.x)
         if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > WORTH_NEW * at.gap):
             return memory.again(at)
