@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,8 @@ class BoxNewton(FlatMove):
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
-        lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
+        low, high = C.limits()
+        lower, upper = _entries(low, at.x), _entries(high, at.x)
         memory, x = self._model(at, point.memory, lower, upper), at.x.copy()
         if memory is not None:
             W = memory.part.W
@@ -103,7 +105,7 @@ class BoxNewton(FlatMove):
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         held = ((at.x <= lower) & (at.g >= 0)) | ((at.x >= upper) & (at.g <= 0))
-        W = np.flatnonzero(~held)
+        W = (~held).nonzero()[0]
         if len(W) == 0:
             return None
         known = memory is not None and np.isin(W, memory.part.W, assume_unique=True).all()
@@ -112,3 +114,8 @@ class BoxNewton(FlatMove):
         if known and memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W):
             return Memory.new(memory.part, at, memory)
         return Memory.new(at.f.on_columns(W), at, memory)
+
+
+def _entries(bound: Any, x: np.ndarray) -> np.ndarray:
+    """A bound of every coordinate of x, which is flat."""
+    return np.full(x.shape, float(bound)) if np.ndim(bound) == 0 else np.asarray(bound, np.float64).reshape(-1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
+from extremal.kernels.arguments import locked
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
@@ -98,7 +100,8 @@ class SpikeNewton(FlatMove):
         """The minimiser of a known quadratic f over the model's coordinates, to the accuracy that the run asks for."""
         W, x = memory.part.W, at.x.copy()
         place, scale, w = spread_over(x[W], spikes, W)
-        q = Quadratic.over_weights(memory.H, at.g[W], x[W], place, scale)
+        H = memory.part.hessian(at.z) if memory.H is None else memory.H
+        q = Quadratic.over_weights(H, at.g[W], x[W], place, scale)
         new = q.minimise(w, at.f.within(at.value))
         x[W] = q.point(new / new.sum())
         return x, memory
@@ -144,7 +147,7 @@ class SpikeNewton(FlatMove):
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         if memory is None and isinstance(at.f, Expansion) and at.x.size <= WHOLE:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at)
-        promise, used = promises(at, spikes), np.flatnonzero(at.x)
+        promise, used = promises(at, spikes), at.x.nonzero()[0]
         if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > WORTH_NEW * at.gap):
             return memory.again(at)
         most = max(growth[0] * len(used), growth[1])
@@ -169,7 +172,9 @@ def check_dense(call: str, f: Objective, C: ConvexSet) -> None:
 def spikes_of(C: ConvexSet | MoveOracle) -> Spikes | None:
     """The vertices of a set, if each has one entry; otherwise None."""
     spikes = C.spikes()
-    if spikes is None or not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
+    if spikes is None or (isinstance(spikes.low, float) and isinstance(spikes.high, float)):
+        return spikes
+    if not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
         return spikes
     return replace(spikes, low=np.ravel(spikes.low), high=np.ravel(spikes.high))
 
@@ -192,7 +197,7 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     """The coordinates in use, and at most ``most`` others with the largest promise; in increasing order."""
     promise = promise.copy()
     promise[used] = -np.inf
-    others = np.flatnonzero(promise > threshold)
+    others = (promise > threshold).nonzero()[0]
     if len(others) == len(used) == 0:  # the gap overflows
         others = np.array([int(np.argmax(promise))])
     if len(others) > most:
@@ -215,20 +220,32 @@ def among(W: np.ndarray, places: np.ndarray, more: np.ndarray | None = None) -> 
 
 def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
-    places, scales, weights = [], [], []
-    for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
-        scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W) if reach else 0, float(reach))
-        there = np.flatnonzero(scale)
-        places.append(there)
-        scales.append(scale[there])
-        weights.append(part[there] / scales[-1])
+    reaches = spikes.high, spikes.low
+    if isinstance(spikes.high, float) and isinstance(spikes.low, float):
+        place, up, down = _usual_places(spikes.high != 0, spikes.low != 0, spikes.origin, len(W))
+        scale = spikes.high * up + spikes.low * down
+    else:
+        given = (np.broadcast_to(reach, x.shape) if np.ndim(reach) == 0 else reach[W] for reach in reaches)
+        place, scale = _places(*given, spikes.origin)
+    w, most = np.zeros(len(place)), len(place) - spikes.origin
+    np.maximum(np.divide(x[place[:most]], scale[:most], out=w[:most]), 0.0, out=w[:most])
     if spikes.origin:
-        places.append(np.zeros(1, np.intp))
-        scales.append(np.zeros(1))
-        rest = 1.0 - sum(float(w.sum()) for w in weights)
-        weights.append(np.array([rest if rest > REST else 0.0]))
-    w = np.concatenate(weights)
-    return np.concatenate(places), np.concatenate(scales), w / w.sum()
+        rest = 1.0 - float(w.sum())
+        w[-1] = rest if rest > REST else 0.0
+    return place, scale, w / w.sum()
+
+
+def _places(high: np.ndarray, low: np.ndarray, origin: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Places and entries of the vertices that have an entry; the origin, if it is one, comes last with the entry 0."""
+    up, down, zero = high.nonzero()[0], low.nonzero()[0], np.zeros(int(origin))
+    return np.concatenate([up, down, zero.astype(np.intp)]), np.concatenate([high[up], low[down], zero])
+
+
+@lru_cache(maxsize=64)
+def _usual_places(high: bool, low: bool, origin: bool, size: int) -> tuple[np.ndarray, ...]:
+    """The places if one size serves all coordinates, with 1 for the vertices of the upper size and for those of the lower."""
+    place, sign = _places(np.full(size, float(high)), np.full(size, -float(low)), origin)
+    return tuple(map(locked, (place, np.maximum(sign, 0.0), np.maximum(-sign, 0.0))))
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
