@@ -10,12 +10,12 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.gradients.base import Estimate, SomeGradient
-from extremal.kernels.arguments import locked
 from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, FORMED_COLUMNS, SHORT_ROWS
 from extremal.objectives.expansion import Expansion
+from extremal.points.iterates import freeze
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
@@ -245,7 +245,7 @@ def _places(high: np.ndarray, low: np.ndarray, origin: bool) -> tuple[np.ndarray
 def _usual_places(high: bool, low: bool, origin: bool, size: int) -> tuple[np.ndarray, ...]:
     """The places if one size serves all coordinates, with 1 for the vertices of the upper size and for those of the lower."""
     place, sign = _places(np.full(size, float(high)), np.full(size, -float(low)), origin)
-    return tuple(map(locked, (place, np.maximum(sign, 0.0), np.maximum(-sign, 0.0))))
+    return tuple(map(freeze, (place, np.maximum(sign, 0.0), np.maximum(-sign, 0.0))))
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:
