@@ -29,7 +29,7 @@ BLAS = 16.0  # columns of dense rows whose squares take the time of one pass,
 SCATTERED = 2.0  # and entries of a sparse row
 NOISE = 0.1  # rounding, and the end of a quadratic problem, do not matter up to this share of the accuracy of the run,
 EARLY_NOISE = 1e-3  # and up to this share of f at the start of a run
-FEW = 100  # columns up to which a product with the whole Hessian takes no longer than the choice of its rows
+NARROW = 100  # columns up to which a product with the whole Hessian takes no longer than the choice of its rows
 MORE_TERMS = 8  # further terms in the sums of an evaluation
 
 
@@ -81,7 +81,7 @@ class Expansion(CentredQuadratic):
         return replace(self, c=x, value=value, g=g, r=0.0)
 
     def bent(self, d: np.ndarray) -> np.ndarray:
-        used = d.nonzero()[0] if len(d) > FEW else d
+        used = d.nonzero()[0] if len(d) > NARROW else d
         return d @ self.H if 2 * len(used) > len(d) else d[used] @ self.H[used]
 
     def rounding(self, x: np.ndarray) -> tuple[float, float]:

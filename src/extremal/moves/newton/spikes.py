@@ -31,7 +31,7 @@ INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
 BESIDE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
-WHOLE = 200  # up to this many coordinates of a known quadratic function are in its first model
+ALL_KNOWN = 200  # up to this many coordinates of a known quadratic function are in its first model
 WORTH_NEW = 0.25  # share of the gap that a coordinate must promise to be worth a new Hessian
 REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
@@ -145,7 +145,7 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, otherwise a new one."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
-        if memory is None and isinstance(at.f, Expansion) and at.x.size <= WHOLE:
+        if memory is None and isinstance(at.f, Expansion) and at.x.size <= ALL_KNOWN:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at)
         promise, used = promises(at, spikes), at.x.nonzero()[0]
         if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > WORTH_NEW * at.gap):
