@@ -126,10 +126,10 @@ def all_finite(a: np.ndarray | Finite) -> bool:
         return a.all_finite()
     if a.dtype.kind == "O":  # of fractions
         return True
-    if a.dtype.kind == "f" and a.flags.forc:  # one product, and no warning of an overflow
-        flat = a.ravel("K")
-        return math.isfinite(flat.dot(flat)) or bool(np.isfinite(a).all())
     with np.errstate(over="ignore", invalid="ignore"):
+        if a.dtype.kind == "f" and a.flags.forc:
+            flat = a.ravel("K")
+            return math.isfinite(flat.dot(flat)) or bool(np.isfinite(a).all())
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -18,6 +19,30 @@ from extremal.points.matrix import wide
 COPIED = 2**24  # some columns are copied up to this many numbers
 SQUARED_ROWS = 512  # minimum number of rows in a piece for products of columns
 LISTED = 2**20  # dense rows are listed entry by entry up to this many numbers
+
+
+class LastPoint:
+    """The non-zeros of the last point: all parts of the rows ask for them, some twice."""
+
+    _seen: tuple[Callable[[], Any], np.ndarray] = (lambda: None), np.empty(0, np.intp)  # replaced as a whole, for threads
+
+    @classmethod
+    def used(cls, x: np.ndarray) -> np.ndarray:
+        """The places where x is not 0.
+
+        Examples
+        --------
+        >>> x = np.array([0.0, 2.0])
+        >>> LastPoint.used(x)
+        array([1])
+        """
+        if x.flags.writeable:  # it may change
+            return x.nonzero()[0]
+        point, used = cls._seen
+        if point() is not x:
+            used = x.nonzero()[0]
+            cls._seen = weakref.ref(x), used
+        return used
 
 
 class DenseBlock(RowBlock):
@@ -61,7 +86,7 @@ class DenseBlock(RowBlock):
 
     def _used(self, x: np.ndarray) -> np.ndarray | None:
         """The non-zeros of x, if they are few."""
-        used = np.flatnonzero(x != 0) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
+        used = LastPoint.used(x) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
         return used if used is not None and len(used) <= self.few else None
 
     def _place(self, columns: np.ndarray) -> np.ndarray:
