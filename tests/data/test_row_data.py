@@ -287,7 +287,8 @@ def test_products_of_columns_of_dense_rows_take_longer_pieces():
     data = Dense(A)
     places = [at for at, _ in data.block._long_arrays()]
     assert len(data.block.cuts) > len(places) > 1
-    assert places[0].start == 0 and places[-1].stop == len(A)
+    assert places[0].start == 0
+    assert places[-1].stop == len(A)
     assert all(a.stop == b.start for a, b in pairwise(places))
     assert max(at.stop - at.start for at in places) <= data.longest_sum < len(A)
     assert np.allclose(data.gram(np.arange(300), np.ones(len(A))), A.T @ A, rtol=1e-12, atol=1e-10)
