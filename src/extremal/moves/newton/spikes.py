@@ -220,19 +220,22 @@ def among(W: np.ndarray, places: np.ndarray, more: np.ndarray | None = None) -> 
 
 def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
-    reaches = spikes.high, spikes.low
     if isinstance(spikes.high, float) and isinstance(spikes.low, float):
         place, up, down = _usual_places(spikes.high != 0, spikes.low != 0, spikes.origin, len(W))
         scale = spikes.high * up + spikes.low * down
     else:
-        given = (np.broadcast_to(reach, x.shape) if np.ndim(reach) == 0 else reach[W] for reach in reaches)
-        place, scale = _places(*given, spikes.origin)
+        place, scale = _places(_at(spikes.high, W), _at(spikes.low, W), spikes.origin)
     w, most = np.zeros(len(place)), len(place) - spikes.origin
     np.maximum(np.divide(x[place[:most]], scale[:most], out=w[:most]), 0.0, out=w[:most])
     if spikes.origin:
         rest = 1.0 - float(w.sum())
         w[-1] = rest if rest > REST else 0.0
     return place, scale, w / w.sum()
+
+
+def _at(reach: float | np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The entries of the vertices at W."""
+    return reach[W] if isinstance(reach, np.ndarray) and reach.ndim else np.full(len(W), float(reach))
 
 
 def _places(high: np.ndarray, low: np.ndarray, origin: bool) -> tuple[np.ndarray, np.ndarray]:
