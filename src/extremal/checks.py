@@ -41,6 +41,8 @@ class UnsolvedError(RuntimeError):
 
 def _number(value: object) -> float:
     """The value as a float, or NaN if it is not a real number, so that every comparison refuses it."""
+    if type(value) is float:
+        return value
     if isinstance(value, Rounded):
         return value
     if isinstance(value, Rational) and not isinstance(value, Integral):
@@ -118,13 +120,16 @@ class Finite(Protocol):
 def all_finite(a: np.ndarray | Finite) -> bool:
     """Whether every entry is finite, without a temporary of the size of ``a``.
 
-    A sum is finite only if all its terms are. Finite terms can overflow, hence the second test.
+    A sum of squares is finite only if all its terms are. Finite terms can overflow, hence the second test.
     """
     if not isinstance(a, np.ndarray):
         return a.all_finite()
     if a.dtype.kind == "O":  # of fractions
         return True
     with np.errstate(over="ignore", invalid="ignore"):
+        if a.dtype.kind == "f" and a.flags.forc:
+            flat = a.ravel("K")
+            return math.isfinite(flat.dot(flat)) or bool(np.isfinite(a).all())
         return bool(np.isfinite(a.sum()) or np.isfinite(a).all())
 
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import extremal as ex
 from extremal.data import CSR, Dense, Part, Parts, RowData, block_of
 from extremal.data import parts as parts_module
+from extremal.data.dense import LastPoint
 from extremal.sklearn import ConstrainedLinearRegression, ConstrainedLogisticRegression, SimplexRegression
 
 N, D = 600, 9
@@ -279,3 +280,28 @@ def test_a_default_run_reads_rows_for_its_gradients_only():
     r = ex.minimize(ex.LinearModel(ex.Logistic(), B, y), ex.L1Ball(3.0))
     assert r.converged
     assert r.calls.rows <= r.calls.grads + 2 * len(B)  # samples are copied, which reads their rows once
+
+
+def test_products_of_columns_of_dense_rows_take_longer_pieces():
+    A = np.random.default_rng(0).standard_normal((1100, 300))
+    data = Dense(A)
+    places = [at for at, _ in data.block._long_arrays()]
+    assert len(data.block.cuts) > len(places) > 1
+    assert places[0].start == 0
+    assert places[-1].stop == len(A)
+    assert all(a.stop == b.start for a, b in pairwise(places))
+    assert max(at.stop - at.start for at in places) <= data.longest_sum < len(A)
+    assert np.allclose(data.gram(np.arange(300), np.ones(len(A))), A.T @ A, rtol=1e-12, atol=1e-10)
+
+
+def test_all_parts_share_the_non_zeros_of_a_point():
+    x = np.zeros(9)
+    x[4] = 1.0
+    assert LastPoint.used(x) is not LastPoint.used(x)  # x may change
+    x.flags.writeable = False
+    used = LastPoint.used(x)
+    assert LastPoint.used(x) is used
+    other = np.arange(9.0)
+    other.flags.writeable = False
+    assert LastPoint.used(other).tolist() == list(range(1, 9))
+    assert LastPoint.used(x).tolist() == [4]

@@ -50,6 +50,14 @@ def test_a_run_reads_its_rows_once(C, tol):
     assert r.value == pytest.approx(f.value(r.x), rel=1e-10)
 
 
+@pytest.mark.parametrize("C", [ex.L1Ball(1.0), ex.UnitSimplex(), ex.Box(-0.5, 0.5)], ids=lambda C: type(C).__name__)
+@pytest.mark.parametrize("tol", [1e-4, 1e-11])
+def test_the_first_step_minimises_a_known_function(C, tol):
+    r = ex.minimize(ex.LinearModel(ex.Squared(), *data(300, 40)), C, tol=tol, atol=0.0)
+    assert r.converged
+    assert r.n_iter == 1
+
+
 def test_rows_are_read_where_rounding_matters():
     A, y = data()
     f, C = ex.LinearModel(ex.Squared(), A, y), ex.L1Ball(1.0)

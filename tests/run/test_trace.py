@@ -17,7 +17,7 @@ DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
 MOST_FILES = 48  # of a default run, without compiled code
 ONCE = (
     "minimize", "check_budget", "prepare", "check_objective", "as_data", "CSR.__init__", "check_targets",
-    "ConvexSet.on", "NormBall.start", "L1Ball.spikes", "spikes_of", "as_recipe", "Auto.choose", "newton_move", "has_slices",
+    "NormBall.on", "NormBall.start", "L1Ball.spikes", "spikes_of", "as_recipe", "Auto.choose", "newton_move", "has_slices",
     "Growing.facts", "_first_point", "first_estimate", "usual_grads", "usual_work",
 )  # fmt: skip
 
@@ -76,6 +76,7 @@ def test_each_question_is_asked_once(default):
 ROWS = np.random.default_rng(0).standard_normal((300, 20))
 SOME, ONES = np.arange(30), np.ones(20)
 DENSE, SPARSE = (ex.LinearModel(ex.Logistic(), A, np.sign(ROWS[:, 0])) for A in (ROWS, sp.csr_array(ROWS)))
+LEAST = ex.LinearModel(ex.Squared(), ROWS, ROWS @ np.linspace(-0.5, 1.0, 20) + np.sin(np.arange(300)))
 SMALL = {
     "dense gradient": (lambda: DENSE.grad(ONES), 24),
     "sparse gradient": (lambda: SPARSE.grad(ONES), 19),
@@ -90,6 +91,20 @@ SMALL = {
 def test_small_requests_cross_few_layers(name):
     work, most = SMALL[name]
     work()  # places of pieces are kept
+    assert traced(work).total() <= most
+
+
+RUNS = {
+    "l1 ball": (lambda: ex.minimize(DENSE, ex.L1Ball(1.0), tol=1e-6), 440),
+    "simplex": (lambda: ex.minimize(LEAST, ex.UnitSimplex(shape=20), tol=1e-8), 450),
+    "box": (lambda: ex.minimize(LEAST, ex.Box(-0.5, 0.5, shape=20), tol=1e-8), 470),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_small_run_crosses_few_layers(name):
+    work, most = RUNS[name]
+    assert work().n_iter == 1
     assert traced(work).total() <= most
 
 

@@ -467,3 +467,9 @@ def test_balls_that_are_none(make, words):
 def test_diameters_that_depend_on_the_dimension_are_asked_for(C):
     with pytest.raises(ex.InputError, match=r"ask .*on\(dimension\).diameter"):
         C.diameter
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-310, 1e-250, 1.0, 1e250, 1e308])
+def test_an_l1_norm_is_the_sum_of_scaled_magnitudes(scale):
+    x, C = np.linspace(-1.0, 1.0, 8) * scale, ex.L1Ball(1.0)
+    assert C.norm(x) == super(ex.L1Ball, C).norm(x)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,7 +17,32 @@ from extremal.kernels.arguments import locked
 from extremal.points.matrix import wide
 
 COPIED = 2**24  # some columns are copied up to this many numbers
+SQUARED_ROWS = 512  # minimum number of rows in a piece for products of columns
 LISTED = 2**20  # dense rows are listed entry by entry up to this many numbers
+
+
+class LastPoint:
+    """The non-zeros of the last point: all parts of the rows ask for them, some twice."""
+
+    _seen: tuple[Callable[[], Any], np.ndarray] = (lambda: None), np.empty(0, np.intp)  # replaced as a whole, for threads
+
+    @classmethod
+    def used(cls, x: np.ndarray) -> np.ndarray:
+        """The places where x is not 0.
+
+        Examples
+        --------
+        >>> x = np.array([0.0, 2.0])
+        >>> LastPoint.used(x)
+        array([1])
+        """
+        if x.flags.writeable:  # it may change
+            return x.nonzero()[0]
+        point, used = cls._seen
+        if point() is not x:
+            used = x.nonzero()[0]
+            cls._seen = weakref.ref(x), used
+        return used
 
 
 class DenseBlock(RowBlock):
@@ -60,7 +86,7 @@ class DenseBlock(RowBlock):
 
     def _used(self, x: np.ndarray) -> np.ndarray | None:
         """The non-zeros of x, if they are few."""
-        used = np.flatnonzero(x != 0) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
+        used = LastPoint.used(x) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
         return used if used is not None and len(used) <= self.few else None
 
     def _place(self, columns: np.ndarray) -> np.ndarray:
@@ -94,7 +120,7 @@ class DenseBlock(RowBlock):
         """Matrix products, n k^2 multiplications. The mean is subtracted first, so that differences do not cancel."""
         k, root = self.shape[1] if W is None else len(W), None if h is None else np.sqrt(h).astype(self.dtype, copy=False)
         total = np.zeros((k, k))
-        for at, A in self._arrays():
+        for at, A in self._long_arrays():
             A = A if W is None else A[:, W]
             rows = A if mean is None else A - mean
             rows = wide(rows) if root is None else rows * root[at, None]
@@ -102,9 +128,22 @@ class DenseBlock(RowBlock):
         return total
 
     @property
+    def _together(self) -> int:
+        """How many pieces products of columns take at once: their sum takes as long to write as some hundred rows."""
+        return -(-SQUARED_ROWS // self.cuts[0].stop) if len(self.cuts) > 1 else 1
+
+    def _long_arrays(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Longer pieces as arrays, for products of columns."""
+        cuts, step = self.cuts, self._together
+        if step == 1:
+            return self._arrays()
+        places = (slice(cuts[i].start, cuts[min(i + step, len(cuts)) - 1].stop) for i in range(0, len(cuts), step))
+        return self._checked((at, self.part(at).array()) for at in places)
+
+    @property
     def longest_sum(self) -> int:
         """Within a piece, or over the pieces: fewer than n if there are many."""
-        return self.cuts[0].stop + len(self.cuts) if len(self.cuts) > 1 else self.shape[0]
+        return min(self._together * self.cuts[0].stop + len(self.cuts), self.shape[0]) if len(self.cuts) > 1 else self.shape[0]
 
     def moments(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Work piece by piece, in float64."""

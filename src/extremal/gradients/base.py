@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -257,6 +258,13 @@ def count_sent(f: object, numbers: int, size: int) -> None:
 
 def batched(gradient: SomeGradient) -> Batched[Any] | None:
     """The estimator that draws batches: this one, or the wrapped one; None if neither does."""
-    if isinstance(gradient, Wrapper):
-        return batched(gradient.gradient)
-    return gradient if isinstance(gradient, Batched) else None
+    wraps, draws = _kind(type(gradient))
+    if wraps:
+        return batched(gradient.gradient)  # type: ignore[attr-defined]
+    return gradient if draws else None  # type: ignore[return-value]
+
+
+@cache
+def _kind(made: type) -> tuple[bool, bool]:
+    """Whether an estimator of this type wraps another, and whether it draws; a test of protocols takes long."""
+    return issubclass(made, Wrapper), issubclass(made, Batched)

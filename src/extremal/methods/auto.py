@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from extremal import checks
@@ -22,6 +22,7 @@ WORK = 2e10  # unless it takes more multiplications than this;
 FEW_COORDINATES = 200  # and up to this size, always
 LEARNT = 500  # largest number of coordinates for which a Hessian is learnt from gradients
 SMALL_MATRIX = 100  # entries of a small matrix, whose factors are no simpler than the matrix itself
+LOGGER = logging.getLogger("extremal")
 SUM = 2000  # components from which on batches are worth their noise
 MARGINS = 2**29  # largest number of margins to keep for a hundred vertices: 4 GiB
 
@@ -72,13 +73,13 @@ class Auto(WithCard):
             if choice is not None:
                 recipe, name = choice.recipe, type(choice.recipe).__name__
                 name = f"{type(recipe.move).__name__} with full gradients" if isinstance(recipe, Method) else name
-                return replace(choice, why=f"{name}: {choice.why}")
+                return Choice(recipe, f"{name}: {choice.why}", choice.made)
         raise AssertionError("the last rule takes everything")
 
     def prepare(self, f: Objective, C: ConvexSet, budget: Budget) -> Method:
         """Prepare the choice, and log it."""
         choice = self.choose(f, C)
-        logging.getLogger("extremal").info("auto: %s", choice.why)
+        LOGGER.info("auto: %s", choice.why)
         method = choice.recipe.prepare(f, C, budget) if choice.made is None else choice.made(budget)
         return method.chosen(choice.why, guarded=C.relaxed is C and f.dtype.kind != "O")
 
@@ -133,9 +134,9 @@ def _newton(f: Any, C: ConvexSet) -> Choice | None:
     d = math.prod(f.shape)
     if not has_slices(f) or (f.deriv_shape and C.by_factors and d > SMALL_MATRIX):
         return None
-    from extremal.methods.newton import NewtonFW, newton_move
+    from extremal.methods.newton import USUAL, newton_move
 
-    recipe, (move, why) = NewtonFW(), newton_move(C)
+    recipe, (move, why) = USUAL, newton_move(C)
     if move.atomic and d > (COORDINATES if f.n * float(d) ** 2 <= WORK else FEW_COORDINATES):
         return None
     where = f.data.where if f.by_rows else "in memory"

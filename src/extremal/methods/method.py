@@ -25,6 +25,7 @@ from extremal.objectives.base import Objective, check_batches
 from extremal.sets.base import ConvexSet
 from extremal.steps.base import Plan, Step, check_step
 from extremal.steps.schedules import InverseSqrt, TwoPhase
+from extremal.support.values import changed
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,16 @@ class Method:
         self._check(facts, f, C)
         return replace(self, step=self.step.bind(Plan(budget.horizon(facts), facts.d, facts.c, facts.m, facts.epochs)))
 
+    @classmethod
+    def of(cls, gradient: SomeGradient, step: Step, move: SomeMove) -> Method:
+        """Parts of the library, which need no check, for an f with Hessians by columns."""
+        new = object.__new__(cls)
+        vars(new).update(gradient=gradient, step=step, move=move, why="", guarded=False, columns=True, spent=0)
+        return new
+
     def chosen(self, why: str, guarded: bool) -> Method:
         """The same parts, which need no second check, as a choice of the library."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self), why=why, guarded=guarded)
-        return new
+        return changed(self, why=why, guarded=guarded)
 
     def _check(self, facts: Facts, f: Objective, C: ConvexSet) -> None:
         """Refuse a part that needs a feature another part lacks."""

@@ -16,13 +16,14 @@ from extremal.objectives.base import Objective
 from extremal.objectives.column_blocks import EXPENSIVE, is_quadratic
 from extremal.objectives.expansion import worth_expanding
 from extremal.objectives.margins import has_slices
-from extremal.sets.base import Bounded, ConvexSet, Spikes
+from extremal.sets.base import ConvexSet, Spikes
 from extremal.steps.schedules import FullStep
 
 ROW_COLUMNS = 400  # largest number of coordinates with quadratic problems over rows
 WIDER = 2  # smallest number of columns per row at which samples of rows are not worth their cost
 SLABS = 4  # the first sample is smaller by this factor if rows are read slab by slab,
 STREAMED = 2**24  # for at least this many stored entries: with fewer, reads cost less than the wider Hessians of slabs
+ALL_ROWS, GROWING = Growing(1), Growing()  # the usual estimators
 SMALL = 2**21  # up to this many rows times columns squared, all rows take less time than the steps that a sample costs
 
 
@@ -78,7 +79,7 @@ class NewtonFW(WithCard):
         if not curved:
             return Method(Full(), FullStep(), move)
         if worth_expanding(f, budget.sets):
-            return Method(Expanded(), FullStep(), move, columns=True)
+            return Method.of(Expanded(), FullStep(), move)
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
         if isinstance(move, SpikeNewton) and f.by_rows and _is_wide(f):
@@ -86,13 +87,17 @@ class NewtonFW(WithCard):
         if not whole and (spikes := self.streamed(f, move)) is not None:
             from extremal.gradients.streamed import Streamed  # on use: few rows are in shards
 
-            return Method(Streamed(SLABS * self.parts, spikes=spikes), FullStep(), move, columns=True)
-        return Method(Growing(1 if whole else self.parts), FullStep(), move, columns=True)
+            return Method.of(Streamed(SLABS * self.parts, spikes=spikes), FullStep(), move)
+        growing = GROWING if self.parts == GROWING.parts else Growing(self.parts)
+        return Method.of(ALL_ROWS if whole else growing, FullStep(), move)
 
     def streamed(self, f: Any, move: SomeMove) -> Spikes | None:
         """The vertices of the set, if a cold start reads the rows slab by slab: many in shuffled shards; otherwise None."""
         spikes = move.spikes if isinstance(move, SpikeNewton) and self.parts > 1 else None
         return spikes if spikes is not None and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f) else None
+
+
+USUAL = NewtonFW()
 
 
 def _is_wide(f: Any) -> bool:
@@ -120,7 +125,7 @@ def newton_move(C: ConvexSet) -> tuple[SomeMove, str]:
     """
     if (spikes := spikes_of(C)) is not None:
         return SpikeNewton(spikes), "vertices of one entry: Newton steps on the coordinates in use"
-    if isinstance(C, Bounded):
+    if hasattr(C, "limits"):  # as `Bounded` asks, in less time
         from extremal.moves.newton.box import BoxNewton
 
         return BoxNewton(), "bounds: Newton steps on the coordinates between them"

@@ -18,6 +18,7 @@ from extremal.objectives.quadratics import CentredQuadratic, SliceOfQuadratic
 from extremal.objectives.works import QuadraticSums
 from extremal.quadratic.search import is_definite
 from extremal.support.kinds import Numbers
+from extremal.support.values import changed
 
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
@@ -26,8 +27,9 @@ MOST_EXPANDED = 3000  # the Hessian of all columns is formed up to this many,
 WORTH_PASSES = 8.0  # if it takes no more time than this many passes for each set that f is minimised over;
 BLAS = 16.0  # columns of dense rows whose squares take the time of one pass,
 SCATTERED = 2.0  # and entries of a sparse row
-NOISE = 0.1  # rounding does not matter up to this share of the accuracy that the run asks for,
+NOISE = 0.1  # rounding, and the end of a quadratic problem, do not matter up to this share of the accuracy of the run,
 EARLY_NOISE = 1e-3  # and up to this share of f at the start of a run
+NARROW = 100  # columns up to which a product with the whole Hessian takes no longer than the choice of its rows
 MORE_TERMS = 8  # further terms in the sums of an evaluation
 
 
@@ -70,12 +72,16 @@ class Expansion(CentredQuadratic):
     aim: Aim = EXACT_AIM
     roots: dict[bytes, Any] = field(default_factory=dict)  # factors of the Hessian that steps asked for, by their columns
 
+    def of(self, rows: Any, aim: Aim) -> Expansion:
+        """The same for a run: f as it counts it, and the accuracy that it asks for."""
+        return changed(self, rows=rows, aim=aim)
+
     def at(self, x: np.ndarray, value: float, g: np.ndarray) -> Expansion:
         """The same f around another point, with its value and gradient from the rows."""
         return replace(self, c=x, value=value, g=g, r=0.0)
 
     def bent(self, d: np.ndarray) -> np.ndarray:
-        used = np.flatnonzero(d)
+        used = d.nonzero()[0] if len(d) > NARROW else d
         return d @ self.H if 2 * len(used) > len(d) else d[used] @ self.H[used]
 
     def rounding(self, x: np.ndarray) -> tuple[float, float]:
@@ -89,8 +95,11 @@ class Expansion(CentredQuadratic):
 
     def suffices(self, value: float, rounding: tuple[float, float], early: bool = False) -> bool:
         """Whether rounding does not matter for the run."""
-        wanted = NOISE * (self.aim.tol * abs(value) + self.aim.atol)
-        return max(rounding) <= max(wanted, EARLY_NOISE * abs(value) if early else 0.0)
+        return max(rounding) <= max(self.within(value), EARLY_NOISE * abs(value) if early else 0.0)
+
+    def within(self, value: float) -> float:
+        """A tenth of the accuracy that the run asks for."""
+        return NOISE * (self.aim.tol * abs(value) + self.aim.atol)
 
     def value_grad_margins(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """f(x), its gradient, and x; from the rows if rounding matters."""
@@ -159,15 +168,20 @@ def expansion_of(f: MarginModel, rows: Any) -> Expansion | None:
 
 def _has_digits(H: np.ndarray, h: np.ndarray, rounding: float) -> bool:
     """Whether the least eigenvalue of H, relative to the sizes of the columns, exceeds its rounding."""
-    unit = 1.0 / np.where(h > 0, h, 1.0)
-    return is_definite(H * np.outer(unit, unit) + np.diag(np.where(h > 0, 0.0, 1.0) - rounding))
+    there = h > 0
+    unit = 1.0 / np.where(there, h, 1.0)
+    scaled = H * unit
+    scaled *= unit[:, None]
+    scaled.flat[:: len(h) + 1] += ~there - rounding
+    return is_definite(scaled)
 
 
 def _sums(f: MarginModel, data: RowData) -> tuple[tuple[np.ndarray, np.ndarray, float, float], float]:
     """The Hessian, the gradient, the value and the mean of phi'^2 / phi'' at 0."""
     curvature = unweighted(f.loss).curvature if f.weights is None else None
     H, g, value, r = first_total(data, QuadraticSums(f.loss, f.y, curvature, data.shape[1] ** 2))
-    return (H / f.n, g / f.n, value / f.n, r / f.n), 0.0
+    H /= f.n
+    return (H, g / f.n, value / f.n, r / f.n), 0.0
 
 
 def _centred(f: MarginModel, data: RowData) -> tuple[tuple[np.ndarray, np.ndarray, float, float], Numbers]:

@@ -131,7 +131,8 @@ class QuadraticSums(RowWork):
         if self.curvature is None:
             return part.rows.gram(None, second_of(z, y, self.loss)), part.rows.tdot(c), value, tail_sum(z, y, self.loss)[0]
         H = part.rows.gram(None, None)
-        H *= self.curvature
+        if self.curvature != 1.0:
+            H *= self.curvature
         return H, part.rows.tdot(c), value, float(c @ c) / self.curvature
 
 

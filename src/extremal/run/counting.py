@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -127,7 +126,7 @@ class CountedObjective(Counting):
         """f around 0, or around an earlier centre; the Hessian and the gradient count n component gradients each."""
         if self.expanded is None:
             self.expanded = self._ask(self._linear.expansion, grads=2 * self.n, values=self.n)
-        return None if self.expanded is None else replace(self.expanded, rows=self, aim=self.aim())
+        return None if self.expanded is None else self.expanded.of(self, self.aim())
 
     def between(self, z: PerRow, dz: PerRow) -> Segment:
         return self._line(self._linear.between(z, dz), 1)
@@ -197,6 +196,7 @@ class CountedSet:
         self._g: np.ndarray | None = None  # the last gradient; nobody changes it in place
         self._s: Vertex | None = None  # the oracle's answer to _g
         self._lent = False  # the answer has counted as a certificate's call only
+        self._gap: tuple[Any, Any, float] = None, None, 0.0  # the last point, its gradient, and the gap there
 
     @property
     def diameter(self) -> float:
@@ -273,7 +273,10 @@ class CountedSet:
 
     def gap(self, x: np.ndarray, g: np.ndarray, s: Vertex | None = None) -> float:
         """The gap at x: a certificate's call, or no call if s, the oracle's answer to g, is given."""
-        return self.inner.gap(x, g, self.lmo_at(g) if s is None else s)
+        s = self.lmo_at(g) if s is None else s
+        if not (s is self._s and x is self._gap[0] and g is self._gap[1]):
+            self._gap = x, g, self.inner.gap(x, g, s)
+        return self._gap[2]
 
     def lmo_at(self, g: np.ndarray, x: np.ndarray | None = None) -> Vertex:
         """The oracle, for a certificate; a set on a manifold answers at x."""

@@ -20,7 +20,7 @@ from extremal.run.bursts.run import Reach
 from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, rounding_floor, usual_grads, usual_work
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import observed
-from extremal.run.result import Certificate, Record, Result, Status
+from extremal.run.result import Calls, Certificate, Record, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
 
@@ -218,7 +218,7 @@ class Driver:
             status=status,
             converged=found.meets(self.tol, self.atol),
             n_iter=state.k,
-            calls=replace(state.calls),
+            calls=Calls(**vars(state.calls)),
             seconds=self.clock.seconds,
             trace=self.recorder.trace,
             method=self._method(status, found),

@@ -25,6 +25,7 @@ from extremal.run.progress import check_verbose, last_line, next_part, shown
 from extremal.run.result import Calls, Record, Result
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.support.clock import counted
+from extremal.support.values import changed
 
 
 def minimize(
@@ -173,13 +174,14 @@ def path(
             raise InputError(f"`path(sets=...)` must hold sets such as L1Ball(20.0), got {C!r}")
     fitted = [C.on(f.shape) for C in sets]
     results: dict[int, Result] = {}
+    share = replace(budget, sets=len(sets))
     seen: list[tuple[float, State]] = []
     with shown("path", check_verbose("path", verbose)):
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
             with counted() as asked:
                 x0, memory, spent = next_start(f, fitted[i], seen, tol, atol) if seen else (None, None, Calls())
-            setup = prepare("path", f, fitted[i], method, x0, seed, replace(budget, sets=len(sets)), accuracy=(tol, atol))
+            setup = prepare("path", f, fitted[i], method, x0, seed, share, accuracy=(tol, atol))
             calls = setup.C.calls
             calls.certificate_lmos += asked.calls
             calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
@@ -200,7 +202,7 @@ def next_start(
     last = seen[-1][1]
     memory, counting = last.point.memory, CountedObjective(f, Calls(), last.f.columns)
     if isinstance(memory, Memory) and memory.part.f is last.f:
-        memory = replace(memory, part=memory.part.of(counting))
+        memory = changed(memory, part=memory.part.of(counting))
     from extremal.moves.newton.onward import onward  # for paths only
 
     found = onward(counting, C, last.x, last.estimate, memory, tol, atol)
@@ -237,16 +239,16 @@ def _resumed(setup: Setup, last: State, memory: Any) -> Setup:
     kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
     memory = last.point.memory if memory is None else memory
     if memory is not None:
-        kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
+        kept["memory"] = changed(memory, gap=np.inf, part=memory.part.of(setup.f))
     if last.f.expanded is not None:
         model = sample_of(last.estimate)
-        setup.f.expanded = replace(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f.inner)
+        setup.f.expanded = changed(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f.inner)
         same = False  # a gradient costs less than its check
     estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
     if estimate is not None and sample_of(estimate) is not None:
         estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]
         freeze(estimate.g)
-    return replace(setup, point=replace(point, **kept), estimate=estimate)
+    return changed(setup, point=changed(point, **kept), estimate=estimate)
 
 
 def _all_inside(setup: Setup, last: State) -> bool:

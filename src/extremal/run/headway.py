@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -139,6 +140,7 @@ class Recorder:
         self.f, self.C, self.trace = f, C, Trace()
         self.progress: RunProgress | None = None  # the observer that shows progress, if there is one
         self.record = record if record is None or isinstance(record, Record) else Record(every=record)
+        self._told: Certificate | None = None  # the certificate in the last row
         self.next = 0.0 if self.record else math.inf  # component gradients at which the next row is due
 
     def due(self, state: State) -> bool:
@@ -153,8 +155,11 @@ class Recorder:
         self._add(self._row(state, clock) | self._measure(state, self.record.what))
 
     def certified(self, state: State, certificate: Certificate, clock: Clock) -> None:
-        """Add an existing certificate as a row."""
-        with clock.paused():
+        """Add an existing certificate as a row, once; the clock is paused if someone looks at rows."""
+        if certificate is self._told:
+            return
+        self._told = certificate
+        with nullcontext() if self.progress is None and self.record is None else clock.paused():
             row = self._row(state, clock) | {"value": float(certificate.value), "gap": float(certificate.gap)}
             self._add(row | ({"x": state.x} if self.record is not None and "x" in self.record.what else {}))
 

@@ -29,6 +29,7 @@ from extremal.run.counting import CountedObjective, CountedSet
 from extremal.run.result import Calls, Certificate
 from extremal.sets.base import ConvexSet
 from extremal.support.clock import counted
+from extremal.support.values import changed
 
 if TYPE_CHECKING:
     from extremal.run.bursts.faces import FaceBurst
@@ -218,7 +219,8 @@ def prepare(
         f = f.dense()
     with counted() as asked:  # some methods ask for the diameter
         try:
-            prepared = as_recipe(call, method).prepare(cast(Objective, f), C, replace(budget, warm=x0 is not None))
+            budget = budget if x0 is None else changed(budget, warm=True)
+            prepared = as_recipe(call, method).prepare(cast(Objective, f), C, budget)
         except OverflowError:
             raise InputError(f"`{call}(C=...)`: {C} is too large for this method, whose constants overflow there") from None
     if not isinstance(prepared, Method):

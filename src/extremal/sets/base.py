@@ -125,7 +125,7 @@ class ConvexSet(ABC):
         >>> LinfBall(1.0).on(9).diameter
         6.0
         """
-        wanted = _as_shape(type(self).__name__, shape)
+        wanted = points_shape(type(self).__name__, shape)
         if self.shape is None:
             return dataclasses.replace(self, shape=wanted)  # type: ignore[type-var]
         if self.shape != wanted:
@@ -155,7 +155,7 @@ class ConvexSet(ABC):
 
     def _fix(self, **fields: object) -> None:
         """Store checked fields; the shape may be given as an int."""
-        shape = None if self.shape is None else _as_shape(type(self).__name__, self.shape)
+        shape = None if self.shape is None else points_shape(type(self).__name__, self.shape)
         checks.fix(self, **({"shape": shape} | fields))
 
 
@@ -278,7 +278,8 @@ def _hashable(value: Any) -> object:
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _as_shape(call: str, shape: object) -> tuple[int, ...]:
+def points_shape(call: str, shape: object) -> tuple[int, ...]:
+    """The shape of points, given as an int or several."""
     return tuple(checks.whole(call, "shape", m, 1) for m in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 

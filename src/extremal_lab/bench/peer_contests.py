@@ -11,25 +11,24 @@ from scipy.optimize import nnls
 
 from extremal.losses import Logistic, Poisson, Squared
 from extremal.objectives import LinearModel
-from extremal.run import minimize, path
-from extremal.sets import Box, GroupBall, L1Ball, UnitSimplex
+from extremal.run import minimize
+from extremal.sets import Box, GroupBall, L1Ball, Simplex
 from extremal.sets.words import read_constraint
-from extremal_lab.bench import peer_l1, peer_problems
+from extremal_lab.bench import peer_l1, peer_paths, peer_problems
 from extremal_lab.bench.children import installed
 from extremal_lab.bench.peer_problems import Data
-from extremal_lab.bench.peers import Contest
+from extremal_lab.bench.peers import LONG, Contest
 from extremal_lab.bench.problems import named
 from extremal_lab.bench.simplex_rivals import slsqp
 
-LONG: dict[str, Any] = {"atol": 0.0, "max_grads": 10**12, "max_seconds": 20.0}  # a reference has time
-SHARES = 200.0  # the largest radius of a path over its smallest
 GROUP = 5
+BOXES = (100, 5), (1000, 10), (10_000, 100), (100_000, 50), (5000, 1000)
 
 
 def contests(scale: str) -> Iterator[Contest]:
     """All contests: whole, half of them, or tiny ones of each kind."""
     yield from _l1(scale)
-    yield from _paths(scale)
+    yield from peer_paths.paths(scale)
     yield from _groups(scale)
     yield from _small(scale)
     yield from _boxes(scale)
@@ -70,60 +69,6 @@ def l1(name: str, data: Data, radius: float, precision: float, tools: tuple[str,
         bar,
         best.gap / least,
     )
-
-
-def _paths(scale: str) -> Iterator[Contest]:
-    if scale == "tiny":
-        yield lasso_path("100 x 10", peer_problems.dense(100, 10, 3), 3, None)
-        return
-    yield lasso_path("2000 x 500", peer_problems.dense(2000, 500, 50), 100, 1.5)
-    if scale == "whole":
-        yield lasso_path("genomics", peer_problems.genomics(), 100, 1.2, share=0.25)
-        yield lasso_path("text", peer_problems.text(), 100, 1.2)
-
-
-def lasso_path(name: str, data: Data, count: int, bar: float | None, share: float = 0.5) -> Contest:
-    """Least squares at ``count`` radii; others get the penalties, and the largest error of the penalised values counts.
-
-    The largest radius is a ``share`` of that of a free model. Where columns outnumber rows, larger shares would fit all
-    targets exactly, and no penalty says the same as the radius.
-    """
-    A, y = data
-    f = LinearModel(Squared(), A, y)
-    radius = share * float(np.abs(minimize(f, L1Ball(1e3), tol=1e-2).x).sum())
-    sets = [L1Ball(r) for r in np.geomspace(radius / SHARES, radius, count)]
-    found = path(f, sets, tol=1e-7, **LONG)
-    best, doubt = [r.x for r in found], max(r.gap / f.value(r.x) for r in found)
-    lams = np.array([np.abs(f.grad(x)).max() for x in best])
-    least = np.array([penalised(f, x, lam) for x, lam in zip(best, lams, strict=True)])
-
-    def error(X: np.ndarray) -> float:
-        return max(penalised(f, x, lam) / low - 1 for x, lam, low in zip(X, lams, least, strict=True))
-
-    ours = lambda: np.array([r.x for r in path(f, sets, tol=1e-4, atol=0.0)])  # noqa: E731
-    return Contest(f"least-squares path, {name}", ours, _path_tools(peer_l1.by_columns(A), y, lams), error, 1e-4, bar, doubt)
-
-
-def penalised(f: Any, x: np.ndarray, lam: float) -> float:
-    """f(x) + lambda |x|_1."""
-    return f.value(x) + lam * float(np.abs(x).sum())
-
-
-def _path_tools(X: Any, y: np.ndarray, lams: np.ndarray) -> dict[str, Callable[[float], np.ndarray]]:
-    """Functions of the tolerance, with one row of weights for each penalty; both tools want penalties that decrease."""
-    order = np.argsort(-lams)
-    back, alphas = np.argsort(order), lams[order]
-    tools: dict[str, Callable[[float], np.ndarray]] = {}
-    if installed("sklearn"):
-        from sklearn.linear_model import lasso_path as by_sklearn
-
-        given: dict[str, Any] = {"alphas": alphas, "max_iter": 100_000}
-        tools["lasso_path"] = lambda tol: by_sklearn(X, y, tol=tol, **given)[1].T[back]
-    if installed("celer"):
-        from celer import celer_path  # pyright: ignore[reportMissingImports]
-
-        tools["celer"] = lambda tol: celer_path(X, y, "lasso", alphas=alphas, tol=tol, max_iter=100)[1].T[back]
-    return tools
 
 
 def _groups(scale: str) -> Iterator[Contest]:
@@ -222,7 +167,7 @@ def simplex(data: Data) -> Contest:
     """Least squares over the simplex, against nnls on A'A with a heavy row, and SLSQP on A'A; both make A'A on the clock."""
     A, y = data
     n, d = A.shape
-    f, C = LinearModel(Squared(), A, y), UnitSimplex(shape=(d,))
+    f, C = LinearModel(Squared(), A, y), Simplex(shape=(d,))
 
     def by_nnls(_: float) -> np.ndarray:
         R, heavy = np.linalg.cholesky(A.T @ A).T, 1e3 * np.sqrt(n)
@@ -264,7 +209,7 @@ class _Rows:
 
 
 def _boxes(scale: str) -> Iterator[Contest]:
-    sizes = {"tiny": ((100, 5),), "half": ((10_000, 100),)}.get(scale, ((1000, 10), (10_000, 100), (5000, 1000)))
+    sizes = {"tiny": ((100, 5),), "half": ((10_000, 100),)}.get(scale, BOXES)
     for n, d in sizes:
         yield box(peer_problems.dense(n, d, d))
 

@@ -20,6 +20,7 @@ PART = "peers"
 UNIT = "times the CPU time of the best tool"
 SECONDS = "CPU seconds of a fresh process"
 TOLERANCES = tuple(10.0**-k for k in range(1, 14))
+LONG: dict[str, Any] = {"atol": 0.0, "max_grads": 10**12, "max_seconds": 20.0}  # a reference has time
 LIMIT = 5.0  # CPU seconds of one call of another tool: beyond it, tighter tolerances are not tried
 
 

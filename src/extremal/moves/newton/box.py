@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState
 from extremal.moves.newton.spikes import INNER, check_dense
 from extremal.objectives.base import Objective
+from extremal.objectives.expansion import Expansion
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import Bounded, ConvexSet
@@ -68,11 +70,16 @@ class BoxNewton(FlatMove):
     def advance(self, k: int, f: Objective, C: MoveOracle, point: Point, estimate: Estimate, step: Step) -> Point:
         """One Newton step."""
         at = NewtonState.of(f, C, point.x, estimate)
-        lower, upper = (np.broadcast_to(a, point.x.shape).reshape(-1).astype(np.float64) for a in C.limits())
+        low, high = C.limits()
+        lower, upper = _entries(low, at.x), _entries(high, at.x)
         memory, x = self._model(at, point.memory, lower, upper), at.x.copy()
         if memory is not None:
             W = memory.part.W
             q = Quadratic.in_box(at.tailed(memory.H, W), at.g[W], x[W], lower[W], upper[W])
+            if point.memory is None and isinstance(at.f, Expansion):  # f is known, and one problem minimises it
+                x[W] = q.minimise(x[W], at.f.within(at.value), BOX_ROUNDS)
+                x = at.moved(point.x, x, memory)
+                return Point(x, x, memory=memory)
             if not isinstance(q.H, np.ndarray) and at.far:
                 q = replace(q, longest=BOX_LONGEST)
             inner = INNER * (1 if isinstance(q.H, np.ndarray) else 10) * at.gap
@@ -98,7 +105,7 @@ class BoxNewton(FlatMove):
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
         held = ((at.x <= lower) & (at.g >= 0)) | ((at.x >= upper) & (at.g <= 0))
-        W = np.flatnonzero(~held)
+        W = (~held).nonzero()[0]
         if len(W) == 0:
             return None
         known = memory is not None and np.isin(W, memory.part.W, assume_unique=True).all()
@@ -107,3 +114,8 @@ class BoxNewton(FlatMove):
         if known and memory is not None and memory.part.f is at.f and len(memory.part.W) <= 1.5 * len(W):
             return Memory.new(memory.part, at, memory)
         return Memory.new(at.f.on_columns(W), at, memory)
+
+
+def _entries(bound: Any, x: np.ndarray) -> np.ndarray:
+    """A bound of every coordinate of x, which is flat."""
+    return np.full(x.shape, float(bound)) if np.ndim(bound) == 0 else np.asarray(bound, np.float64).reshape(-1)

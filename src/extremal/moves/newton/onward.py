@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from extremal.objectives.expansion import Expansion
 from extremal.quadratic.solver import Quadratic
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import least_products
+from extremal.support.values import changed
 
 ALMOST = 0.8  # coordinates enter whose vertices promise this share of the best vertex,
 ENTERING = 1, 20  # at most this multiple of those in use, and at least this number
@@ -47,7 +47,7 @@ def onward(
     if spikes is None or value is None or not estimate.exact:
         return None
     g = estimate.g
-    promise, used = -least_products(spikes, g), np.flatnonzero(x)
+    promise, used = -least_products(spikes, g), x.nonzero()[0]
     W = coordinates(promise, used, ALMOST * float(promise.max()), max(ENTERING[0] * len(used), ENTERING[1]))
     model = sample_of(estimate)
     found = (model.on_columns(W), None) if isinstance(model, Expansion) else _known(f, memory, W)
@@ -71,4 +71,4 @@ def _known(f: Any, memory: Any, W: np.ndarray) -> tuple[Slice, Memory] | None:
     part = memory.part if np.array_equal(W, memory.part.W) else f.on_columns(W)
     H = memory.H if part is memory.part else grown(memory, part)
     H = part.hessian(f.inner.zero) if H is None else H
-    return (part, replace(memory, part=part, H=H, width=0.0)) if isinstance(H, np.ndarray) else None
+    return (part, changed(memory, part=part, H=H, width=0.0)) if isinstance(H, np.ndarray) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from extremal.moves.base import FlatMove, MoveOracle, Point
 from extremal.moves.newton.model import Hessian, Memory, NewtonState, Root
 from extremal.objectives.base import Objective, is_factored
 from extremal.objectives.column_blocks import COMPILED_COLUMNS, FORMED_COLUMNS, SHORT_ROWS
+from extremal.objectives.expansion import Expansion
+from extremal.points.iterates import freeze
 from extremal.quadratic.search import longest_step
 from extremal.quadratic.solver import ROUNDS, Quadratic
 from extremal.sets.base import ConvexSet, Spikes
@@ -28,6 +31,7 @@ INNER = 0.01  # share of the gap to which the quadratic problem is solved
 NEWCOMERS = 2, 50  # coordinates that may enter at once: a multiple of those in use, and at least this number
 SAMPLED = 1, 20  # the same while g comes from a sample
 BESIDE = 0.1  # share of the coordinates in use to copy beside those of a large model, because the next steps may want them
+ALL_KNOWN = 200  # up to this many coordinates of a known quadratic function are in its first model
 WORTH_NEW = 0.25  # share of the gap that a coordinate must promise to be worth a new Hessian
 REST = 1e-12  # a smaller weight of the origin is the rounding of a sum of weights
 
@@ -87,9 +91,20 @@ class SpikeNewton(FlatMove):
             x, memory = far * at.x, point.memory
         else:
             memory = self._model(at, point.memory, spikes, self.growth if estimate.exact else SAMPLED)
-            x, memory = self._step(at, memory, spikes)
+            solve = self._solved if point.memory is None and isinstance(at.f, Expansion) else self._step
+            x, memory = solve(at, memory, spikes)
         x = at.moved(point.x, x, memory)
         return Point(x, x, memory=memory)
+
+    def _solved(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
+        """The minimiser of a known quadratic f over the model's coordinates, to the accuracy that the run asks for."""
+        W, x = memory.part.W, at.x.copy()
+        place, scale, w = spread_over(x[W], spikes, W)
+        H = memory.part.hessian(at.z) if memory.H is None else memory.H
+        q = Quadratic.over_weights(H, at.g[W], x[W], place, scale)
+        new = q.minimise(w, at.f.within(at.value))
+        x[W] = q.point(new / new.sum())
+        return x, memory
 
     def _step(self, at: NewtonState, memory: Memory, spikes: Spikes) -> tuple[np.ndarray, Memory]:
         """x after a Newton step on the model's coordinates; if these are few, after several steps in compiled loops."""
@@ -130,7 +145,9 @@ class SpikeNewton(FlatMove):
         """The quadratic model of the last step if it is still good, otherwise a new one."""
         if at.learns:
             return Memory.new(at.f.on_columns(np.arange(at.x.size)), at) if memory is None else memory.learnt(at)
-        promise, used = promises(at, spikes), np.flatnonzero(at.x)
+        if memory is None and isinstance(at.f, Expansion) and at.x.size <= ALL_KNOWN:
+            return Memory.new(at.f.on_columns(np.arange(at.x.size)), at)
+        promise, used = promises(at, spikes), at.x.nonzero()[0]
         if memory is not None and memory.fits(at) and among(memory.part.W, used, promise > WORTH_NEW * at.gap):
             return memory.again(at)
         most = max(growth[0] * len(used), growth[1])
@@ -155,7 +172,9 @@ def check_dense(call: str, f: Objective, C: ConvexSet) -> None:
 def spikes_of(C: ConvexSet | MoveOracle) -> Spikes | None:
     """The vertices of a set, if each has one entry; otherwise None."""
     spikes = C.spikes()
-    if spikes is None or not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
+    if spikes is None or (isinstance(spikes.low, float) and isinstance(spikes.high, float)):
+        return spikes
+    if not (np.ndim(spikes.low) > 1 or np.ndim(spikes.high) > 1):
         return spikes
     return replace(spikes, low=np.ravel(spikes.low), high=np.ravel(spikes.high))
 
@@ -178,7 +197,7 @@ def coordinates(promise: np.ndarray, used: np.ndarray, threshold: float, most: i
     """The coordinates in use, and at most ``most`` others with the largest promise; in increasing order."""
     promise = promise.copy()
     promise[used] = -np.inf
-    others = np.flatnonzero(promise > threshold)
+    others = (promise > threshold).nonzero()[0]
     if len(others) == len(used) == 0:  # the gap overflows
         others = np.array([int(np.argmax(promise))])
     if len(others) > most:
@@ -201,20 +220,35 @@ def among(W: np.ndarray, places: np.ndarray, more: np.ndarray | None = None) -> 
 
 def spread_over(x: np.ndarray, spikes: Spikes, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The vertices at W that form x: for each its place in W, its entry there, and its weight in x."""
-    places, scales, weights = [], [], []
-    for reach, part in ((spikes.high, np.maximum(x, 0.0)), (spikes.low, np.minimum(x, 0.0))):
-        scale = reach[W] if isinstance(reach, np.ndarray) else np.full(len(W) if reach else 0, float(reach))
-        there = np.flatnonzero(scale)
-        places.append(there)
-        scales.append(scale[there])
-        weights.append(part[there] / scales[-1])
+    if isinstance(spikes.high, float) and isinstance(spikes.low, float):
+        place, up, down = _usual_places(spikes.high != 0, spikes.low != 0, spikes.origin, len(W))
+        scale = spikes.high * up + spikes.low * down
+    else:
+        place, scale = _places(_at(spikes.high, W), _at(spikes.low, W), spikes.origin)
+    w, most = np.zeros(len(place)), len(place) - spikes.origin
+    np.maximum(np.divide(x[place[:most]], scale[:most], out=w[:most]), 0.0, out=w[:most])
     if spikes.origin:
-        places.append(np.zeros(1, np.intp))
-        scales.append(np.zeros(1))
-        rest = 1.0 - sum(float(w.sum()) for w in weights)
-        weights.append(np.array([rest if rest > REST else 0.0]))
-    w = np.concatenate(weights)
-    return np.concatenate(places), np.concatenate(scales), w / w.sum()
+        rest = 1.0 - float(w.sum())
+        w[-1] = rest if rest > REST else 0.0
+    return place, scale, w / w.sum()
+
+
+def _at(reach: float | np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The entries of the vertices at W."""
+    return reach[W] if isinstance(reach, np.ndarray) and reach.ndim else np.full(len(W), float(reach))
+
+
+def _places(high: np.ndarray, low: np.ndarray, origin: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Places and entries of the vertices that have an entry; the origin, if it is one, comes last with the entry 0."""
+    up, down, zero = high.nonzero()[0], low.nonzero()[0], np.zeros(int(origin))
+    return np.concatenate([up, down, zero.astype(np.intp)]), np.concatenate([high[up], low[down], zero])
+
+
+@lru_cache(maxsize=64)
+def _usual_places(high: bool, low: bool, origin: bool, size: int) -> tuple[np.ndarray, ...]:
+    """The places if one size serves all coordinates, with 1 for the vertices of the upper size and for those of the lower."""
+    place, sign = _places(np.full(size, float(high)), np.full(size, -float(low)), origin)
+    return tuple(map(freeze, (place, np.maximum(sign, 0.0), np.maximum(-sign, 0.0))))
 
 
 def between(w: np.ndarray, new: np.ndarray, t: float) -> np.ndarray:

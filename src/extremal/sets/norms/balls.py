@@ -16,6 +16,8 @@ from extremal.sets.norms.faces import FacedBall
 from extremal.sets.shared import CompiledOracle, float_of, one_number, peak, positive_numbers, signs, unit
 from extremal.sets.simplices.bounds import BoxFaced, shrunk
 
+SMALL_NORM, LARGE_NORM = 1e-200, 1e200  # between these, a sum of magnitudes keeps all its digits
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class L1Ball(CrossPolytope):
@@ -41,6 +43,12 @@ class L1Ball(CrossPolytope):
     >>> L1Ball(2.0).lmo(np.array([1.0, -3.0])).to_array()
     array([0., 2.])
     """
+
+    def norm(self, x: np.ndarray) -> float:
+        """The sum of |x_j|, in float64; entries are scaled only if their sum is near the ends of float64."""
+        with np.errstate(over="ignore"):
+            size = float(np.abs(x, dtype=np.float64).sum())
+        return size if size == 0.0 or SMALL_NORM < size < LARGE_NORM else super().norm(x)
 
     def _norm(self, a: np.ndarray) -> float:
         return a.sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.points.composed import Combination
 from extremal.points.vertex import DenseVertex, Vertex
-from extremal.sets.base import ConvexSet
+from extremal.sets.base import ConvexSet, points_shape
 from extremal.sets.shared import float_of, numbers, power
 from extremal.sets.simplices.bounds import rounding
+from extremal.support.values import changed
+
+SIZE_ONLY = 3  # number of fields of a ball without further parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +97,12 @@ class NormBall(ConvexSet):
         with np.errstate(over="ignore"):
             excess = self.norm(x - self.centre) - self.radius * (1 + tol)
         return excess <= 0 or excess <= 4 * float(np.finfo(float_of(x)).eps) * self.norm(self.centre)
+
+    def on(self, shape: int | tuple[int, ...]) -> Self:
+        """As for any set; a ball that knows its radius only needs no second check."""
+        if self.shape is not None or len(vars(self)) > SIZE_ONLY or self.centre is not None:
+            return super().on(shape)
+        return changed(self, shape=points_shape(type(self).__name__, shape))
 
     @property
     def diameter(self) -> float:
