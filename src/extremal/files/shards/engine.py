@@ -84,8 +84,7 @@ class LocalShards(ShardParts):
         """The arrays of shard i, opened once if not too many are open; mapped files must still have their sizes."""
         arrays = self._arrays.get(i)
         if arrays is None:
-            arrays = open_shard(self.directory, self.manifest, i)
-            self._arrays[i] = arrays = {name: a.copy() for name, a in arrays.items()} if self.keep else arrays
+            arrays = self._arrays[i] = open_shard(self.directory, self.manifest, i, self.keep)
             for other in [] if self.keep else list(self._arrays)[: -most_mapped() // len(arrays)]:
                 self._arrays.pop(other, None)
         elif not self.keep:
