@@ -16,7 +16,7 @@ import numpy as np
 __all__ = ["free_memory", "mapping_of", "room", "scratch_folder", "stored"]
 
 SYSTEM, CONTAINER, PROCESS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/status")
-MOUNTS, OTHER_FOLDER, IN_MEMORY = Path("/proc/self/mounts"), "/var/tmp", ("tmpfs", "ramfs")  # noqa: S108
+MOUNTS, OTHER_FOLDER, IN_MEMORY = Path("/proc/self/mounts"), "/var/tmp", ("tmpfs", "ramfs")
 SCRATCH = 2**20  # bytes of an array from which on it may be mapped
 SCRATCH_SHARE = 32  # what part of the free memory an array may be before it is
 SCRATCH_UNTOLD = 2**24  # bytes that it may be where the system does not say what is free

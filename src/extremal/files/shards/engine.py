@@ -58,8 +58,7 @@ class LocalShards(ShardParts):
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         """One answer for each shard, on all cores; only a few are computed ahead of the caller."""
         places = [(work, i) for i in range(len(self.manifest.shards))]
-        found = each_part(self.answer, places, work.alone, self.threads)
-        return len(places), found if self.manifest.kind == "csr" else on_one_thread(found)
+        return len(places), on_one_thread(each_part(self.answer, places, work.alone, self.threads))
 
     def answer(self, work: Work, i: int) -> Sums:
         """The answer of shard i."""
