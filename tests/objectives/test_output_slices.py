@@ -49,11 +49,64 @@ def test_hessians_are_derivatives_of_gradients_formed_or_not(loss, y, kind, weig
         e = e.reshape(D, K)
         columns.append(((f.grad(x + e) - f.grad(x - e)) / (2 * h)).reshape(-1)[W])
     np.testing.assert_allclose(H, np.stack(columns), atol=1e-7)
+    for full in (0.0, 2.0) if kind is sp.csr_array else ():  # by dense arrays; by stored entries for each pair of outputs
+        monkeypatch.setattr(on_columns_multi, "FULL", full)
+        np.testing.assert_allclose(f.on_columns(W).hessian(z), H, atol=1e-12)
     monkeypatch.setattr(on_columns_multi, "WIDE", 2)
     products = f.on_columns(W).hessian(z)
     np.testing.assert_allclose(np.stack([products @ e for e in np.eye(len(W))]), H, atol=1e-12)
     if model is ex.LinearModel:
         np.testing.assert_allclose(products.diagonal(), H.diagonal(), atol=1e-12)
+
+
+@pytest.mark.parametrize("full", [0.0, 2.0], ids=["arrays", "entries"])
+@pytest.mark.parametrize("elsewhere", [True, False], ids=["on disk", "in memory"])
+def test_curvature_that_is_negative_counts_as_positive(full, elsewhere, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_columns_multi, "FULL", full)
+    loss, y = ex.MultiTask(ex.NonlinearLeastSquares(), K), (np.sign(SCORES) + 1) / 2
+    ex.ShardDir.build((sp.csr_array(A), y), tmp_path, shuffle=False, shard_bytes=2**12)
+    f = ex.LinearModel(loss, ex.ShardDir(tmp_path, engine="disk")) if elsewhere else ex.LinearModel(loss, sp.csr_array(A), y)
+    x = 6.0 * np.random.default_rng(0).standard_normal((D, K))
+    bent = loss.curvature_rows(A @ x, y)[0]
+    assert (bent < 0).any()
+    blocks = [A.T @ (np.abs(bent[:, c, None]) * A) / N for c in range(K)]
+    whole = np.zeros((D, K, D, K))
+    for c, block in enumerate(blocks):
+        whole[:, c, :, c] = block
+    expected = whole.reshape(D * K, D * K)[np.ix_(W, W)]
+    z = f.margins(x)
+    np.testing.assert_allclose(f.on_columns(W).hessian(z), expected, atol=1e-12)
+    for name in ("WIDE", "LONG_COLUMNS"):
+        monkeypatch.setattr(on_columns_multi, name, 2)
+    products = f.on_columns(W).hessian(z)
+    np.testing.assert_allclose(np.stack([products @ e for e in np.eye(len(W))]), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
+@pytest.mark.parametrize(("loss", "y"), LOSSES, ids=name)
+def test_rows_on_disk_have_equal_hessians_and_bring_no_numbers_here(loss, y, weights, model, tmp_path, monkeypatch):
+    w = np.ones(N) if weights is None else weights
+    ex.ShardDir.build(iter([(sp.csr_array(A), y, w)]), tmp_path, shuffle=False, shard_bytes=2**12)
+    data = ex.ShardDir(tmp_path, engine="disk")
+    assert len(data.manifest.shards) > 2
+    near, f = model(loss, A, y, weights), model(loss, data)
+    x = 0.3 * np.random.default_rng(0).standard_normal((D, K))
+    wanted = near.on_columns(W).hessian(near.margins(x))
+    best = ex.minimize(near, ex.L1Ball(2.0), tol=1e-8)
+
+    def refused(self, numbers):
+        raise AssertionError("numbers of all rows came here")
+
+    monkeypatch.setattr(ex.LinearModel, "here", refused)
+    monkeypatch.setattr(ex.InterceptModel, "here", refused)
+    z = f.margins(x)
+    np.testing.assert_allclose(f.on_columns(W).hessian(z), wanted, atol=1e-12)
+    monkeypatch.setattr(on_columns_multi, "LONG_COLUMNS", 2)
+    products = f.on_columns(W).hessian(z)
+    np.testing.assert_allclose(np.stack([products @ e for e in np.eye(len(W))]), wanted, atol=1e-12)
+    r = ex.minimize(f, ex.L1Ball(2.0), tol=1e-8)
+    assert r.converged
+    assert r.value == pytest.approx(best.value, abs=2e-8 * abs(best.value) + 1e-10)
 
 
 @pytest.mark.parametrize("C", [ex.L1Ball(2.0), ex.Box(-0.3, 0.4), ex.L2Ball(1.0), ex.LinfBall(0.2)], ids=repr)

@@ -59,7 +59,7 @@ def separable(seen: Seen, A: np.ndarray, y: np.ndarray, convex: bool = True) -> 
 QUESTIONS = {  # of a linear model, and what they cost
     "value": "values", "grad": "grads", "value_and_grad": "grads values", "value_grad_margins": "grads values", "derivs": "grads",
     "values": "values", "value_at": "values", "derivs_at": "grads", "second_at": "grads", "curvature_rows_at": "grads",
-    "tail_ratio": "values",
+    "curvature_sums_at": "grads", "tail_ratio": "values",
 }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def counting(kind: type) -> type:
                 again = name == "derivs_at" and seen.at is a  # first derivatives where second ones are known
                 for cost in costs:
                     setattr(seen, cost, getattr(seen, cost) + (0 if again else m))
-                seen.at = a if name in ("second_at", "curvature_rows_at") else None
+                seen.at = a if name in ("second_at", "curvature_rows_at", "curvature_sums_at") else None
             seen.inside += 1
             try:
                 return getattr(super(Counting, self), name)(a, *more)

@@ -34,6 +34,7 @@ from extremal.points.composed import Combination
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.matrix import wide
 from extremal.points.vertex import Coordinate, SparseVertex, Vertex
+from extremal.support.linalg import one_thread
 from extremal.support.memory import room
 
 _STRUCTURED = Coordinate, SparseVertex, RankOne, LowRank  # these need no product with a dense array of their size
@@ -191,7 +192,8 @@ class RowAlgebra(ABC):
 
         operator = LinearOperator((d, d), matvec=gram, dtype=np.float64)  # pyright: ignore
         v0 = np.random.default_rng(0).standard_normal(d)
-        top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
+        with one_thread():  # of scipy's BLAS, too
+            top = eigsh(operator, k=1, tol=1e-7, v0=v0, return_eigenvectors=False)  # pyright: ignore
         return max(0.0, float(top[0])) * (1.0 + 1e-6)
 
     def dot_vertex(self, v: Vertex, idx: np.ndarray | None = None) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import methodcaller
@@ -15,6 +16,7 @@ from extremal.data.algebra import RowAlgebra
 from extremal.data.around import ChangedParts, HeadParts
 from extremal.data.parts import KeptNumbers, Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
+from extremal.support.linalg import one_thread
 
 _WARNED: set[tuple[str, str]] = set()  # warnings already given in this process: the name of the rows, and the text
 
@@ -125,7 +127,6 @@ class RowData(RowAlgebra):
 
     def ready(self, *outputs: int) -> None:
         """Compile the products, or load them from a cache."""
-        return
 
     def ready_powers(self) -> None:
         """The same for powers and peaks of columns."""
@@ -298,3 +299,8 @@ class InMemory(RowData):
 def rows_elsewhere(data: object) -> bool:
     """Whether every request reads the rows anew, and numbers of rows are stored where the rows are."""
     return isinstance(data, RowData) and not isinstance(data, InMemory)
+
+
+def steady(f: object) -> AbstractContextManager[object]:
+    """A context for runs on rows elsewhere: BLAS has one thread, so that sums over x do not depend on the number of threads."""
+    return one_thread(rows_elsewhere(getattr(f, "data", None)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import tempfile
 import warnings
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +15,7 @@ from extremal.gradients.base import Batched, Facts, OnePoint, PlainEstimate, Ste
 from extremal.gradients.momentum import check_rho, weight
 from extremal.laws import PowerLaw
 from extremal.objectives.base import SECOND, Objective, Sampler
-from extremal.support.memory import free_memory, room
+from extremal.support.memory import free_memory, room, scratch_folder
 
 _GIB = 2**30
 
@@ -89,12 +88,12 @@ class TableEstimate(PlainEstimate):
 def check_memory(f: Objective) -> None:
     """Warn before a table above 1 GiB is allocated, and refuse a table that fits neither in memory nor on disk."""
     need = f.n * int(np.prod(f.deriv_shape, dtype=np.int64)) * f.dtype.itemsize
-    free, disk = free_memory(), shutil.disk_usage(tempfile.gettempdir()).free
+    free, disk = free_memory(), shutil.disk_usage(scratch_folder()).free
     what = f"a table of {f.n} component gradients ({need / _GIB:.1f} GiB)"
     if need > _GIB and free is not None and need > max(free, disk):
         raise MemoryError(
             f"{what} does not fit in the {free / _GIB:.1f} GiB of free memory, nor in the {disk / _GIB:.1f} GiB of "
-            f"{tempfile.gettempdir()}; SarahFW needs no table"
+            f"{scratch_folder()}; SarahFW needs no table"
         )
     if need > _GIB:
         warnings.warn(f"allocating {what}; SarahFW needs no table", LargeTableWarning, stacklevel=2)

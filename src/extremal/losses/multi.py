@@ -34,14 +34,16 @@ class CurvatureRows:
         whole = np.diag(self.D.sum(axis=0, dtype=np.float64))
         return whole if self.P is None else whole - (self.P.T @ self.P).astype(np.float64)
 
-    @cached_property
-    def inverse(self) -> np.ndarray:
-        """The pseudoinverse of the total."""
-        return np.linalg.pinv(self.total, rcond=1e-12, hermitian=True)
+    def mixed(self, c: int) -> np.ndarray:
+        """Row c of each row's matrix, (n, k)."""
+        out = np.zeros_like(self.D) if self.P is None else self.P[:, c, None] * -self.P
+        out[:, c] += self.D[:, c]
+        return out
 
-    def follow(self, C: np.ndarray) -> np.ndarray:
-        """The change of the intercepts that compensates the derivatives C: minus the inverse of the total times their sum."""
-        return -self.inverse @ C.sum(axis=0, dtype=np.float64)
+    @staticmethod
+    def inverse_of(total: np.ndarray) -> np.ndarray:
+        """The pseudoinverse of a total, which changes intercepts by minus its product with the sum of derivatives."""
+        return np.linalg.pinv(total, rcond=1e-12, hermitian=True)
 
 
 @dataclass(frozen=True)

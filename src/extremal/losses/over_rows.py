@@ -12,6 +12,7 @@ from extremal.kernels.arguments import kernels, locked
 from extremal.losses.base import Curved, Loss
 from extremal.losses.glm import Quantile
 from extremal.losses.margin import compiled
+from extremal.losses.multi import CurvatureRows
 from extremal.losses.weighted import unweighted, weights_of
 
 TOLD = 1e-8  # smallest change, as a share of the margin, for which a difference quotient of derivatives is accurate
@@ -42,11 +43,6 @@ def _by_pieces(function: Callable[..., np.ndarray], arrays: Sequence[np.ndarray]
     n = len(arrays[0])
     found = [function(*(a[rows] for a in arrays)) for rows in chunks(n, EVALUATED)]
     return found[0] if len(found) == 1 else np.concatenate(found, out=None if room is None else room[:n])
-
-
-def mean_of(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> float:
-    """The sum of function(*arrays), divided by the number of rows."""
-    return sum_of(function, *arrays) / len(arrays[0])
 
 
 def each_of(function: Callable[..., np.ndarray], z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -164,6 +160,13 @@ def curvature_of(z: np.ndarray, y: np.ndarray, loss: Loss, width: float, far: bo
     w = np.ones(len(z)) if w is None else w  # a row of weight 2 counts twice
     slopes, values = np.square(derivs_of(z, y, loss)), each_of(loss.value, z, y)
     return np.maximum(h, np.minimum(slopes / np.maximum(FAR_ROW * np.where(w > 0, w, 1.0), values), own.curvature * w))
+
+
+def curvature_rows_of(z: np.ndarray, y: np.ndarray, loss: Any, width: float = 0.0) -> CurvatureRows:
+    """The second derivatives of a loss of several margins; means within ``width``, if the outputs do not mix."""
+    found = CurvatureRows(*loss.curvature_rows(z, y))
+    mean = width > 0 and found.P is None
+    return CurvatureRows(mean_second_of(loss, z, width, y, found.D), None) if mean else found
 
 
 def bend_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: float) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from extremal.checks import InputError
 from extremal.data.contract import Data
-from extremal.data.parts import PerRow
+from extremal.data.parts import PerRow, Sums
 from extremal.data.works import RowProducts
 from extremal.losses.base import Loss, MultiLoss
-from extremal.losses.multi import Multinomial, MultiTask
+from extremal.losses.multi import CurvatureRows, Multinomial, MultiTask
 from extremal.losses.over_rows import bend_sums, second_of, value_and_derivs
 from extremal.losses.weighted import unweighted, weights_of
 from extremal.objectives.alike import first_total
-from extremal.objectives.levels import level_of, levels_of
+from extremal.objectives.levels import LevelSums, level_of, levels_of
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.works import Along
 from extremal.points.iterates import freeze
@@ -91,8 +92,16 @@ class InterceptModel(MarginModel):
     def _level(self, z: PerRow, near: Numbers) -> Numbers:
         """The best intercept, searched from ``near``. This start depends only on z, so that equal calls give equal results."""
         if self.deriv_shape:
-            return levels_of(self.loss, self.here(z), self.here(self.y), near)
+            return levels_of(self._level_sums(z), np.broadcast_to(np.asarray(near, np.float64), self.deriv_shape))
         return level_of(lambda b: self.summed(bend_sums, z, self.y, rest=(self.loss, b)), float(near))
+
+    def _level_sums(self, z: PerRow) -> LevelSums:
+        """The sums that the levels of several outputs need, wherever the margins are."""
+
+        def ask(function: Callable[..., Sums], *rest: object) -> Sums:
+            return self.summed(function, z, self.y, rest=(self.loss, *rest))
+
+        return LevelSums(self.loss, self.n, ask, lambda: (self.here(z), self.here(self.y)))
 
     @cached_property
     def _constant(self) -> Numbers:
@@ -132,8 +141,10 @@ class InterceptModel(MarginModel):
 
     def _level_change(self, z: PerRow, dz: PerRow) -> Numbers:
         if self.deriv_shape:
-            curved = hasattr(self.loss, "curvature_rows")
-            return (rows := self.curvature_rows_at(z)).follow(rows.dot(self.here(dz))) if curved else 0.0
+            if not hasattr(self.loss, "curvature_rows"):
+                return 0.0
+            total, moved = self.curvature_sums_at(z, dz)
+            return -CurvatureRows.inverse_of(total) @ moved
         total, moved = self.summed(_bent_sums, self.lifted(z), self.y, dz, rest=(self.loss,))
         return -moved / total if total > 0 else 0.0
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from extremal.checks import NonFiniteError
+from extremal.data.parts import Sums
 from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
-from extremal.losses.over_rows import bend_sums, derivs_of, mean_of
+from extremal.losses.over_rows import bend_sums, derivs_of, sum_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
 from extremal.support import linalg
 
@@ -45,54 +48,106 @@ def level_of(sums: Callable[[float], tuple[float, ...]], near: float) -> float:
     return b
 
 
-def levels_of(loss: Loss, z: np.ndarray, y: np.ndarray, near: float | np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class LevelSums:
+    """Sums over all rows at margins z + b.
+
+    ``ask(function, *rest)`` sums function(z, y, loss, *rest) over the rows, wherever these are.
+    """
+
+    loss: Any
+    n: int
+    ask: Callable[..., Sums]
+    here: Callable[[], tuple[np.ndarray, np.ndarray]]  # the margins and the targets as local arrays
+
+    @classmethod
+    def local(cls, loss: Any, z: np.ndarray, y: np.ndarray) -> LevelSums:
+        """The same for local arrays."""
+        return cls(loss, len(z), lambda function, *rest: function(z, y, loss, *rest), lambda: (z, y))
+
+    def value(self, b: np.ndarray) -> float:
+        """The mean of the loss."""
+        return self.ask(_value_at, b)[0] / self.n
+
+    def slopes(self, b: np.ndarray) -> tuple[np.ndarray, float]:
+        """The means of the derivatives, and of their absolute values."""
+        total, size = self.ask(_slope_sums, b)
+        return total / self.n, size / self.n
+
+    def bends(self, b: np.ndarray) -> tuple[Any, ...]:
+        """The means of the derivatives, of w p p', and of the weights w."""
+        return tuple(found / self.n for found in self.ask(_softmax_sums, b))
+
+
+def levels_of(sums: LevelSums, near: np.ndarray) -> np.ndarray:
     """One intercept for each output."""
-    inner, w = unweighted(loss), weights_of(loss, y)
-    w = np.ones(len(z)) if w is None else w.astype(np.float64)
-    start = np.broadcast_to(np.asarray(near, np.float64), z.shape[1:]).copy()
-    if not inner.target_shape:  # one target couples all outputs
-        return _softmax_levels(loss, z.astype(np.float64, copy=False), y, w, start)
-    return np.array([_task_level(inner.loss, z[:, j], y[:, j], w, start[j]) for j in range(z.shape[1])])
+    if not unweighted(sums.loss).target_shape:  # one target couples all outputs
+        return _softmax_levels(sums, near.copy())
+    return np.array([level_of(lambda b, j=j: sums.ask(_task_sums, j, b), start) for j, start in enumerate(near)])
 
 
-def _task_level(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, near: float) -> float:
-    weighted, targets = WeightedCurved(loss, 1.0), np.column_stack([y, w])
-    return level_of(lambda b: bend_sums(z, targets, weighted, b), near)
+def _task_sums(z: np.ndarray, y: np.ndarray, loss: Any, j: int, b: float) -> tuple[float, float, float]:
+    w = weights_of(loss, y)
+    return _weighted_sums(unweighted(loss).loss, z[:, j], y[:, j], np.ones(len(z)) if w is None else w, b)
 
 
-def _softmax_levels(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _weighted_sums(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: float) -> tuple[float, float, float]:
+    return bend_sums(z, np.column_stack([y, w]), WeightedCurved(loss, 1.0), b)
+
+
+def _value_at(z: np.ndarray, y: np.ndarray, loss: Loss, b: np.ndarray) -> tuple[float]:
+    return (sum_of(lambda z, y: loss.value(z + b, y), z, y),)
+
+
+def _slope_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: np.ndarray) -> tuple[np.ndarray, float]:
+    c = derivs_of(z + b, y, loss)
+    return c.sum(axis=0, dtype=np.float64), float(np.abs(c).mean(axis=1, dtype=np.float64).sum())
+
+
+def _softmax_sums(z: np.ndarray, y: np.ndarray, loss: Loss, b: np.ndarray) -> Sums:
+    at, w = z + b, weights_of(loss, y)
+    c = derivs_of(at, y, loss)
+    e = np.exp(at - at.max(axis=1, keepdims=True))
+    p = e / e.sum(axis=1, keepdims=True)
+    products = (p if w is None else p * w[:, None]).T @ p
+    return c.sum(axis=0, dtype=np.float64), products, float(len(z) if w is None else w.sum())
+
+
+def _softmax_levels(sums: LevelSums, b: np.ndarray) -> np.ndarray:
     """The intercepts of all classes, with sum 0, by damped Newton steps; if these fail, other methods provide a new start."""
-    labels = y[:, 0] if y.ndim > 1 else y
     for turn in range(LEVEL_TURNS):
-        b, done = _softmax_steps(loss, z, y, w, b)
-        if done and _settled(loss, z, y, b):
+        b, done = _softmax_steps(sums, b)
+        if done and _settled(sums, b):
             return b - b.mean()
+        z, y = sums.here()
+        labels, w = y[:, 0] if y.ndim > 1 else y, weights_of(sums.loss, y)
+        w = np.ones(len(z)) if w is None else w.astype(np.float64)
         match turn % 3:
             case 0:
-                b = _cooled(loss, z, y, w, b)
+                b = _cooled(sums.loss, z, y, b)
             case 1:
                 b = _balanced(z, labels, w, b)
             case _:
                 b = _class_by_class(z, labels, w, b)
-    if not _settled(loss, z, y, b):
+    if not _settled(sums, b):
         raise NonFiniteError("the intercepts of the classes cannot be found: margins are too far apart")
     return b - b.mean()
 
 
-def _settled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> bool:
+def _settled(sums: LevelSums, b: np.ndarray) -> bool:
     """Whether the derivatives in the intercepts vanish relative to those of the rows."""
-    c = derivs_of(z + b, y, loss)
-    return bool(np.abs(c.mean(axis=0, dtype=np.float64)).max() <= SETTLED * float(np.abs(c).mean(dtype=np.float64)) + 1e-12)
+    mean, size = sums.slopes(b)
+    return bool(np.abs(mean).max() <= SETTLED * size + 1e-12)
 
 
-def _cooled(loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _cooled(loss: Loss, z: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Intercepts by Newton steps on margins divided by a temperature, which falls from their spread to one.
 
     A row that is far out has no curvature. After division it has some, and each solution is close to the next.
     """
     heat = max(1.0, float((z + b).max() - (z + b).min()))
     while np.isfinite(heat):
-        b = heat * _softmax_steps(loss, z / heat, y, w, b / heat, COOLING_STEPS)[0]
+        b = heat * _softmax_steps(LevelSums.local(loss, z / heat, y), b / heat, COOLING_STEPS)[0]
         if heat == 1.0:
             break
         heat = max(1.0, heat / COOLING)
@@ -132,18 +187,17 @@ def _class_by_class(z: np.ndarray, labels: np.ndarray, w: np.ndarray, b: np.ndar
             others = np.delete(z + b, j, axis=1)
             top = others.max(axis=1)
             m = z[:, j] - top - np.log(np.exp(others - top[:, None]).sum(axis=1))
-            b[j] = _task_level(Logistic(), m, np.where(labels == j, 1.0, -1.0), w, float(b[j]))
+            own = np.where(labels == j, 1.0, -1.0)
+            b[j] = level_of(lambda t, m=m, own=own: _weighted_sums(Logistic(), m, own, w, t), float(b[j]))
     return b
 
 
-def _softmax_steps(
-    loss: Loss, z: np.ndarray, y: np.ndarray, w: np.ndarray, b: np.ndarray, most: int = LEVEL_TRIES
-) -> tuple[np.ndarray, bool]:
+def _softmax_steps(sums: LevelSums, b: np.ndarray, most: int = LEVEL_TRIES) -> tuple[np.ndarray, bool]:
     """Take steps until a step promises almost nothing, then one more; previous steps limit the length of each."""
-    value, longest, last = mean_of(loss.value, z + b, y), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
+    value, longest, last = sums.value(b), LONGEST_STEP * (1.0 + float(np.abs(b).max())), False
     for _ in range(most):
-        g = derivs_of(z + b, y, loss).mean(axis=0, dtype=np.float64)
-        step = _softmax_step(z + b, w, g)
+        g, H, weight = sums.bends(b)
+        step = _softmax_step(g, H, weight)
         if not np.isfinite(step).all():
             return b, False
         step *= min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
@@ -151,7 +205,7 @@ def _softmax_steps(
         if last or -slope <= 1e-30:
             return (b + step if -slope <= LITTLE * value else b), True
         last, new = -slope <= LITTLE * value, value
-        while not last and (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope and t > 1e-6:
+        while not last and (new := sums.value(b + t * step)) > value + 1e-4 * t * slope and t > 1e-6:
             t /= 4
         if t <= 1e-6:
             return b, False
@@ -159,15 +213,13 @@ def _softmax_steps(
     return b, False
 
 
-def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+def _softmax_step(g: np.ndarray, products: np.ndarray, weight: float) -> np.ndarray:
     """The Newton step, with sum 0. Diagonal entries are minus the sums of the others, which keeps digits if p is nearly 1."""
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    p = e / e.sum(axis=1, keepdims=True)
-    H = -(p * w[:, None]).T @ p / len(z)
+    H = -products
     np.fill_diagonal(H, 0.0)
     np.fill_diagonal(H, -H.sum(axis=1))
     trace = float(np.trace(H))
-    if not trace > NO_CURVATURE * float(w.mean()):
+    if not trace > NO_CURVATURE * weight:
         return np.full(len(g), np.nan)
     step = linalg.lstsq(H + trace / len(g) ** 2, -g)
     return step - step.mean()

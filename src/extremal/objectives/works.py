@@ -20,9 +20,9 @@ from extremal.losses.over_rows import (
     EVALUATED,
     chunks,
     curvature_of,
+    curvature_rows_of,
     derivs_of,
     line_sum,
-    mean_second_of,
     second_of,
     slope_sum,
     tail_sum,
@@ -221,12 +221,12 @@ class AtMargins:
         return self.filled(curvature_of, self.lifted(z), self.y, rest=(self.loss, width, far))
 
     def curvature_rows_at(self, z: PerRow, width: float = 0.0) -> CurvatureRows:
-        """`CurvatureRows` of the loss at the margins z; means within ``width``, if the outputs do not mix."""
-        z, y, loss = self.here(self.lifted(z)), self.here(self.y), cast(Any, self.loss)
-        found = CurvatureRows(*loss.curvature_rows(z, y))
-        if width > 0 and found.P is None:
-            return CurvatureRows(mean_second_of(loss, z, width, y, found.D), None)
-        return found
+        """`CurvatureRows` of the loss at the margins z of rows in memory; means within ``width``, if the outputs do not mix."""
+        return curvature_rows_of(self.here(self.lifted(z)), self.here(self.y), self.loss, width)
+
+    def curvature_sums_at(self, z: PerRow, dz: PerRow) -> Sums:
+        """The sum of the second derivatives of all rows at the margins z, k x k, and of their products with dz."""
+        return self.summed(_bent_rows, self.lifted(z), self.y, dz, rest=(self.loss,))
 
     def tail_ratio(self, z: PerRow) -> float:
         """The mean of phi'^2 / phi'' at given margins; infinite if phi'' vanishes and phi' does not."""
@@ -243,6 +243,11 @@ class AtMargins:
     def between(self, z: PerRow, dz: PerRow) -> Along:
         """f along a line of margins, t -> mean of phi(z + t dz)."""
         return Along(self.data.parts, self.loss, self.y, z, dz)
+
+
+def _bent_rows(z: np.ndarray, y: np.ndarray, dz: np.ndarray, loss: Loss) -> Sums:
+    bend = curvature_rows_of(z, y, loss)
+    return bend.total, bend.dot(dz).sum(axis=0, dtype=np.float64)
 
 
 def _square_sum(dz: np.ndarray, y: np.ndarray, loss: Loss) -> tuple[float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
+from extremal.data.rows import steady
 from extremal.gradients.base import sample_of, value_of
 from extremal.methods.method import Budget, Recipe
 from extremal.moves.newton.model import Memory
@@ -111,7 +112,7 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
-    with shown("minimize", check_verbose("minimize", verbose)):
+    with shown("minimize", check_verbose("minimize", verbose)), steady(f):
         setup = prepare("minimize", f, C, method, x0, seed, budget, callback is None if bursts is None else bursts, (tol, atol))
         return Driver(setup, tol, atol, budget, callback, record).drive()[0]
 
@@ -176,7 +177,7 @@ def path(
     results: dict[int, Result] = {}
     share = replace(budget, sets=len(sets))
     seen: list[tuple[float, State]] = []
-    with shown("path", check_verbose("path", verbose)):
+    with shown("path", check_verbose("path", verbose)), steady(f):
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
             with counted() as asked:

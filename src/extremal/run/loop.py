@@ -12,7 +12,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
-from extremal.data.rows import RowData
+from extremal.data.rows import RowData, steady
 from extremal.gradients.base import Estimate, Facts, batched, phase_of, sampler_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
@@ -139,7 +139,17 @@ def iterate(
     """
     if horizon is not None:
         checks.whole("iterate", "horizon", horizon, 1)
-    return loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)))
+    with steady(f):
+        states = loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)))
+    return _steadily(f, states)
+
+
+def _steadily(f: Smooth, states: Iterator[State]) -> Iterator[State]:
+    """The same states. The caller's own work between them may use all threads."""
+    while True:
+        with steady(f):
+            state = next(states)
+        yield state
 
 
 @dataclass(frozen=True)

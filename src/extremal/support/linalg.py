@@ -5,6 +5,7 @@ With an infinity in a matrix, LAPACK may loop forever and write to stderr; the f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -57,17 +58,28 @@ def on_one_thread(items: Iterator[T]) -> Iterator[T]:
     >>> list(on_one_thread(iter([1, 2])))
     [1, 2]
     """
-    with _limit():
+    with one_thread():
         yield from items
 
 
-def _limit() -> AbstractContextManager[object]:
-    controller = _controller()
+def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
+    """BLAS has one thread, if this is wanted: long sums then do not depend on the number of threads.
+
+    The limit holds for the whole process. Without the package threadpoolctl there is none.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     float(np.ones(20_000) @ np.ones(20_000))
+    20000.0
+    """
+    controller = _controller("scipy.linalg" in sys.modules) if wanted else None
     return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
 
 
 @cache
-def _controller() -> Any:
+def _controller(with_scipy: bool) -> Any:
+    """The libraries that are loaded by now: scipy brings a BLAS of its own."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["free_memory", "mapping_of", "room", "stored"]
+__all__ = ["free_memory", "mapping_of", "room", "scratch_folder", "stored"]
 
 SYSTEM, CONTAINER, PROCESS = Path("/proc/meminfo"), Path("/sys/fs/cgroup"), Path("/proc/self/status")
+MOUNTS, OTHER_FOLDER, IN_MEMORY = Path("/proc/self/mounts"), "/var/tmp", ("tmpfs", "ramfs")
 SCRATCH = 2**20  # bytes of an array from which on it may be mapped
 SCRATCH_SHARE = 32  # what part of the free memory an array may be before it is
 SCRATCH_UNTOLD = 2**24  # bytes that it may be where the system does not say what is free
@@ -38,15 +39,39 @@ def room(shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
     if size < SCRATCH or np.dtype(dtype).hasobject or not _is_much(size):
         return np.empty(shape, dtype)
     try:
-        with tempfile.TemporaryFile() as file:
+        with tempfile.TemporaryFile(dir=scratch_folder()) as file:
             _reserve(file.fileno(), size)
             return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
     except OSError as error:
-        where = tempfile.gettempdir() if error.errno != errno.ENOENT else "no directory for scratch files"
+        where = scratch_folder() if error.errno != errno.ENOENT else "no directory for scratch files"
         raise MemoryError(
             f"{where}: no room for {size / 2**30:.1f} GiB of numbers, which are much of the memory ({error.strerror}); "
             "set TMPDIR to a directory with more"
         ) from None
+
+
+def scratch_folder() -> str:
+    """The directory for scratch files: that for temporary files (TMPDIR), or /var/tmp if the files of the first are in memory.
+
+    Examples
+    --------
+    >>> Path(scratch_folder()).is_dir()
+    True
+    """
+    own = tempfile.gettempdir()
+    other = _is_in_memory(own) and os.access(OTHER_FOLDER, os.W_OK) and not _is_in_memory(OTHER_FOLDER)
+    return OTHER_FOLDER if other else own
+
+
+def _is_in_memory(folder: str) -> bool:
+    """Whether the files of a folder take memory (tmpfs), if the system says so."""
+    place = Path(folder).resolve()
+    try:
+        mounts = [line.split()[1:3] for line in MOUNTS.read_text().splitlines()]
+    except OSError:
+        return False
+    above = [(len(at), i, kind) for i, (at, kind) in enumerate(mounts) if place.is_relative_to(at)]  # the last one hides others
+    return max(above, default=(0, 0, ""))[2] in IN_MEMORY
 
 
 def stored(a: np.ndarray) -> np.ndarray:

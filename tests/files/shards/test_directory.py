@@ -16,6 +16,7 @@ from shard_rows import rows, spoiled
 import extremal as ex
 from extremal.files.shards import directory as directory_module
 from extremal.files.shards import engine as engine_module
+from extremal.files.shards import mapped
 from extremal.objectives.base import Sampler, shared_counts
 from extremal.support import memory
 
@@ -345,6 +346,39 @@ def test_a_shard_that_is_cut_between_two_passes_is_named(tmp_path, engine):
         f.grad(np.ones(D))
     with pytest.raises(ex.InputError, match=words):
         f.combine(f.derivs(np.ones(D), np.arange(N)), np.arange(N))
+
+
+def test_a_shard_that_is_cut_while_it_is_read_to_memory_is_named(tmp_path, monkeypatch):
+    found = mapped._start
+
+    def cut(path, file, dtype, shape):
+        start = found(path, file, dtype, shape)
+        if path.name == "00001.values.npy":
+            os.truncate(path, start + 8)
+        return start
+
+    data = ex.ShardDir(build(tmp_path), engine="memory")
+    monkeypatch.setattr(mapped, "_start", cut)
+    with pytest.raises(ex.InputError, match=r"00001.values.npy: the file is truncated or damaged \(it was cut while it was read"):
+        data.dot(np.ones(D))
+
+
+def test_scratch_files_are_not_on_a_disk_in_memory(tmp_path, monkeypatch):
+    disk, ram = tmp_path / "disk", tmp_path / "ram"
+    for folder in (disk, ram / "tmp"):
+        folder.mkdir(parents=True)
+    mounts = [("/", "ext4"), (tmp_path, "ext4"), (ram, "ext4"), (ram, "tmpfs")]  # the last mount of a place hides the others
+    (tmp_path / "mounts").write_text("".join(f"device {place} {kind} rw 0 0\n" for place, kind in mounts))
+    monkeypatch.setattr(memory, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(memory, "OTHER_FOLDER", str(disk))
+    for own, used in ((tmp_path, tmp_path), (ram / "tmp", disk), (ram, disk)):
+        monkeypatch.setattr(memory.tempfile, "tempdir", str(own))
+        assert memory.scratch_folder() == str(used)
+    monkeypatch.setattr(memory, "OTHER_FOLDER", str(ram))  # no better, so the user's choice stands
+    assert memory.scratch_folder() == str(ram)
+    monkeypatch.setattr(memory, "MOUNTS", tmp_path / "nowhere")
+    monkeypatch.setattr(memory, "OTHER_FOLDER", str(disk))
+    assert memory.scratch_folder() == str(ram)
 
 
 def test_more_shards_than_files_that_may_be_open(tmp_path, monkeypatch):

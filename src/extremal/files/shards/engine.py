@@ -58,8 +58,7 @@ class LocalShards(ShardParts):
     def answers(self, work: Work) -> tuple[int, Iterator[Sums]]:
         """One answer for each shard, on all cores; only a few are computed ahead of the caller."""
         places = [(work, i) for i in range(len(self.manifest.shards))]
-        found = each_part(self.answer, places, work.alone, self.threads)
-        return len(places), found if self.manifest.kind == "csr" else on_one_thread(found)
+        return len(places), on_one_thread(each_part(self.answer, places, work.alone, self.threads))
 
     def answer(self, work: Work, i: int) -> Sums:
         """The answer of shard i."""
@@ -84,8 +83,7 @@ class LocalShards(ShardParts):
         """The arrays of shard i, opened once if not too many are open; mapped files must still have their sizes."""
         arrays = self._arrays.get(i)
         if arrays is None:
-            arrays = open_shard(self.directory, self.manifest, i)
-            self._arrays[i] = arrays = {name: a.copy() for name, a in arrays.items()} if self.keep else arrays
+            arrays = self._arrays[i] = open_shard(self.directory, self.manifest, i, self.keep)
             for other in [] if self.keep else list(self._arrays)[: -most_mapped() // len(arrays)]:
                 self._arrays.pop(other, None)
         elif not self.keep:

@@ -1,4 +1,4 @@
-"""Map the files of shards without reading them; files that differ from the manifest are refused."""
+"""Map the files of shards without reading them, or read them; files that differ from the manifest are refused."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from extremal.files.reading import damaged, reading
 from extremal.files.shards.manifest import FileMark, Manifest
 
 
-def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndarray]:
+def open_shard(directory: Path, manifest: Manifest, i: int, keep: bool = False) -> dict[str, np.ndarray]:
     """The arrays of shard i by name, mapped and read-only; sizes and headers are checked, the contents are not read.
+
+    With ``keep`` the arrays are read into memory.
 
     Raises
     ------
@@ -40,7 +42,7 @@ def open_shard(directory: Path, manifest: Manifest, i: int) -> dict[str, np.ndar
     """
     shard = manifest.shards[i]
     layout = manifest.layout(shard.n, shard.nnz)
-    return {array: _mapped(shard.path(Path(directory), array), shard.files[array], *layout[array]) for array in layout}
+    return {array: _opened(shard.path(Path(directory), array), shard.files[array], *layout[array], keep) for array in layout}
 
 
 def check_sizes(directory: Path, manifest: Manifest) -> None:
@@ -58,8 +60,8 @@ def check_size(path: Path, mark: FileMark, size: int) -> None:
         raise damaged(path, f"it has {size} bytes, and the manifest says {mark.bytes}")
 
 
-def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Map the array of a file of that size, dtype and shape, without reading it."""
+def _opened(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...], keep: bool) -> np.ndarray:
+    """Map or read the array of a file of that size, dtype and shape."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: cannot be read (it is not a file)")  # opening a pipe would wait
     with reading(path), open(path, "rb") as file:
@@ -68,8 +70,19 @@ def _mapped(path: Path, mark: FileMark, dtype: np.dtype, shape: tuple[int, ...])
         start = _start(path, file, dtype, shape)
         if size != start + dtype.itemsize * math.prod(shape):
             raise damaged(path, f"its header has {start} bytes, and the manifest leaves another number for it")
+        if keep:
+            return _read(path, file, start, dtype, shape)
         mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     return np.frombuffer(mapping, dtype, math.prod(shape), start if math.prod(shape) else 0).reshape(shape)
+
+
+def _read(path: Path, file: BinaryIO, start: int, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Read an array; a file that was cut in the meantime is refused, where a mapping of it would end the process."""
+    file.seek(start)
+    a = np.fromfile(file, dtype, math.prod(shape))
+    if a.size < math.prod(shape):
+        raise damaged(path, "it was cut while it was read")
+    return a.reshape(shape)
 
 
 def _start(path: Path, file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> int:
