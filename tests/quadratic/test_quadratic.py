@@ -86,6 +86,22 @@ def test_nothing_is_left_to_be_won(kind, k, rank, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("flaw", ["rank", "twice", "whole numbers", "no column"])
+@pytest.mark.parametrize("seed", range(12))
+def test_all_forms_agree_on_singular_problems(kind, flaw, seed):
+    """Slopes lead along directions without curvature, from a vertex: the value at the minimum is one number."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 13))
+    B = rng.standard_normal((int(rng.integers(0, k)), k))
+    B = np.round(B) if flaw == "whole numbers" else B
+    B[:, 0] = B[:, 1] if flaw == "twice" else 0.0 if flaw == "no column" else B[:, 0]
+    q, w0, H = problem(kind, B, seed)
+    w0 = np.eye(len(w0))[seed % len(w0)] if q.tied else q.lower
+    values = [value(q, form.minimise(w0, 0.0), H) for form in forms(q, B)]
+    assert max(values) - min(values) <= 1e-9 * np.abs([value(q, w0, H), *values]).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4))
 def test_all_forms_agree(kind, seed):
     B = np.random.default_rng(seed).standard_normal((60, 25))

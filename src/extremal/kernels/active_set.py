@@ -150,7 +150,9 @@ def conjugate(p, factor, w, slopes):
         idx, step = np.flatnonzero(free), np.zeros(len(w))
         if len(idx) == 0:
             return step
-        step[idx], share = _conjugate(p, idx, slopes[idx], diagonal)
+        step[idx], share, flat = _conjugate(p, idx, slopes[idx], diagonal)
+        if flat is not None and least_ratio(w, step, p.lower, p.upper) >= 1.0:
+            step = _along_flat(p, w, step, idx, flat)
         fall = float(slopes @ step)
         if leave_misled(w, step, p.lower, p.upper, free) == 0:
             return step
@@ -165,7 +167,10 @@ def conjugate(p, factor, w, slopes):
 
 
 def _conjugate(p, idx, slopes, diagonal):
-    """The step of these variables without their bounds, and the share of each in a correction of the sum."""
+    """The step of these variables without their bounds, the share of each in a correction of the sum, and a flat direction.
+
+    In a flat direction, q falls until a bound is met: its curvature is 0, or may be rounding. Without one, the last is None.
+    """
     at, scale = p.place[idx], p.scale[idx]
     curves = diagonal[at] * scale * scale
     inverse = 1.0 / np.maximum(curves, max(1e-6 * float(curves.mean()), 1e-300))
@@ -179,15 +184,23 @@ def _conjugate(p, idx, slopes, diagonal):
             break
         bent = scale * (p.H @ scattered(at, scale, along, p.x.size))[at]
         bend = along @ bent
-        if not bend > 0:
-            break
+        if not bend > SUM_ROUNDING * len(idx) * (along @ (along / inverse)):
+            return u, share, along
         u += (rz / bend) * along
         r += (rz / bend) * bent
         r -= share @ r
         z = inverse * r
         rz, before = r @ z, rz
         along = -z + (rz / before) * along
-    return u if u.any() else -z, share
+    return u if u.any() else -z, share, None
+
+
+def _along_flat(p, w, step, idx, flat):
+    """The step, and on from its end along a flat direction to the first bound."""
+    more = np.zeros(len(w))
+    more[idx] = flat
+    farthest = least_ratio(w + step, more, p.lower, p.upper)
+    return step + (farthest if farthest < np.inf else 1.0) * more
 
 
 @long_vectors
