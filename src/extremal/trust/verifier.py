@@ -21,7 +21,7 @@ import numpy as np
 from extremal.sets.membership import UNIT, exact_dot, exact_products, exact_total, excesses
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-_TINY, _LARGEST = 1e-307, 2**25  # more than the error of a product that underflows; the most entries of x
+_TINY, _LARGEST, _PART = 1e-307, 2**25, 2**16  # errors of products that underflow; entries of x; rows of a checksum
 _INSIDE = 1e-9  # x may break a constraint by this share of the diameter
 
 
@@ -57,6 +57,24 @@ def seal_of(held: Mapping[str, np.ndarray]) -> str:
     for name, a in sorted((name, np.asarray(held[name])) for name in set(held) - {"seal"}):
         total.update(f"{name} {a.dtype.str} {a.shape} ".encode() + a.tobytes())
     return total.hexdigest()
+
+
+def fingerprint(rows: Callable[[], Iterable[Block]], columns: int) -> dict[str, Any]:
+    """The number of rows and columns, and checksums of each 65536 rows and of their targets, in whatever format they come."""
+    parts: list[list[Any]] = []
+    n = 0
+    for starts, place, values, y in rows():
+        at, first, n = np.repeat(np.arange(len(y)), np.diff(starts)), n, n + len(y)
+        kept = np.lexsort((place, at))
+        kept = kept[values[kept] != 0]
+        for i in range(first - first % _PART, n, _PART):
+            parts += [] if i < first else [[hashlib.sha256() for _ in range(4)]]
+            lo, hi = max(i, first) - first, min(i + _PART, n) - first
+            some = kept[(at[kept] >= lo) & (at[kept] < hi)]
+            counts = np.bincount(at[some] - lo, minlength=hi - lo)
+            for total, part in zip(parts[-1], (counts, place[some], values[some], y[lo:hi]), strict=True):
+                total.update(np.asarray(part, "<f8").tobytes())
+    return {"rows": n, "columns": columns, "parts": ["".join(one.hexdigest()[:16] for one in part) for part in parts]}
 
 
 def _sums(p: np.ndarray, e: np.ndarray, starts: np.ndarray) -> np.ndarray:
