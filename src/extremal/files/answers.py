@@ -18,7 +18,7 @@ from extremal.data.parts import Part, PerRow, RowWork, Sums
 from extremal.data.rows import RowData
 from extremal.files.array_files import npz_arrays
 from extremal.files.outputs import check_out, whole_file
-from extremal.files.reading import damaged
+from extremal.files.reading import damaged, opened_file
 from extremal.files.shards.directory import ShardDir
 from extremal.losses.base import is_multi
 from extremal.losses.weighted import unweighted
@@ -36,6 +36,7 @@ from extremal.trust.plans import plan_of, set_from
 from extremal.trust.verifier import Block, Verification, check_answer, fingerprint, seal_of
 
 ANSWER_FORMAT, ANSWER_VERSION = "extremal-answer", 1
+ARCHIVE, PICKLE = b"PK", b"\x80"  # the first bytes of a .npz file, and of a pickle as joblib writes it
 ENTRIES_AT_ONCE = 2**20
 MOST_ATOM_ENTRIES = 2**22  # atoms with more entries than this are left out
 LONGEST_ANSWER = 2**24  # characters of the text in a file
@@ -173,9 +174,19 @@ def _blocks(f: MarginModel) -> Iterator[Block]:
             yield starts, columns, values.astype(np.float64), y[i : i + step]
 
 
+def refuse_other_kinds(path: Path, what: str, max_bytes: int | None = None) -> None:
+    """Refuse a file that is no archive at all; nothing is unpickled."""
+    with opened_file(path, max_bytes) as file:
+        start = file.read(4)
+    if start[:2] != ARCHIVE:
+        kind = "a pickle, which is not loaded here" if start[:1] == PICKLE else "another kind of file"
+        raise InputError(f"{path}: this is not {what}: it is {kind}")
+
+
 def load_answer(path: str | Path, max_bytes: int | None = None) -> dict[str, np.ndarray]:
     """Read the arrays of an answer: nothing is unpickled or executed, and shapes that do not fit are refused."""
     path = Path(path)
+    refuse_other_kinds(path, "an answer of `extremal solve --out` or `Result.save`", max_bytes)
     with npz_arrays(path, max_bytes) as file:
         if "answer" not in file or "seal" not in file:
             raise InputError(f"{path}: this is no answer that can be verified: it holds {file.names}")
@@ -244,7 +255,7 @@ def verify(answer: str | Path | Result, f: Any, C: ConvexSet | None = None) -> V
     >>> f = ex.LinearModel(ex.Squared(), np.eye(2), np.array([1.0, 3.0]))
     >>> r = ex.minimize(f, ex.L1Ball(2.0))
     >>> ex.verify(r, f, ex.L1Ball(2.0)).verdict, ex.verify(r, f, ex.L1Ball(2.1)).reasons
-    ('proved', ('the answer is for another set',))
+    ('proved', ('the set is not that of the answer',))
     """
     if not isinstance(answer, (str, Path, Result)):
         raise InputError(f"`verify(answer=...)` must be a path or a result, got {answer!r}")

@@ -21,7 +21,8 @@ import numpy as np
 from extremal.sets.membership import UNIT, exact_dot, exact_products, exact_total, excesses
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-_TINY, _LARGEST, _PART = 1e-307, 2**25, 2**16  # errors of products that underflow; entries of x; rows of a checksum
+_TINY, _LEAST = 1e-307, 1e-292  # more than the error of a product that underflows, and of a sum of 10^15 of them
+_LARGEST, _PART = 2**25, 2**16  # entries of x; rows with a checksum
 _INSIDE = 1e-9  # x may break a constraint by this share of the diameter
 
 
@@ -100,10 +101,11 @@ def _terms(loss: dict[str, Any], z: np.ndarray, y: np.ndarray, user: Any) -> tup
         return v.sum(axis=1), c, 1.01 * dv.sum(axis=1) + z.shape[1] * UNIT * np.abs(v).sum(axis=1), dc, h
     if kind in ("Logistic", "SignedLogistic"):  # w log(1 + exp(-s z)) for y = s w
         w, t = np.abs(y), -np.sign(y) * z
-        v, c, h = w * (np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(z)))), -y * _expit(t), w / 4
+        v, c, h = w * (np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(z)))), -y * _expit(t), w * np.minimum(0.25, _expit(t))
     elif kind == "NonlinearLeastSquares":
         t, s = np.where(y > 0.5, z, -z), np.where(y > 0.5, 2.0, -2.0)
-        v, c, h = _expit(t) ** 2, s * _expit(t) ** 2 * _expit(-t), np.full_like(z, 0.155)
+        v, c = _expit(t) ** 2, s * _expit(t) ** 2 * _expit(-t)
+        h = np.minimum(0.155, 2 * np.abs(c))
     elif kind in ("Squared", "Huber"):
         m = np.minimum(np.abs(z - y), has.get("delta", math.inf))
         v, c, h = m * (np.abs(z - y) - 0.5 * m), np.copysign(m, z - y), np.ones_like(z)
@@ -182,7 +184,7 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
     if rows is None:
         value, g = user.value_and_grad(x)
         near = 64 * UNIT * abs(float(value))
-        return float(value), (near, near, near), [g := np.asarray(g, np.float64), 64 * UNIT * np.abs(g), 64 * UNIT * np.abs(g)]
+        return float(value), (near, near, near), [g := np.asarray(g, np.float64), 64 * UNIT * np.abs(g), 256 * UNIT * np.abs(g)]
     k, loss = max(1, said["outputs"]), said["loss"]
     z, sizes, y = _margins(rows, x.reshape(-1, k))
     n, b = len(z), np.asarray(held["intercept"], np.float64).reshape(-1) if said["intercept"] else np.zeros(k)
@@ -204,26 +206,26 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
         lost, change = _levels(terms, b, None if p is None else p / p.sum(axis=1, keepdims=True), w)
     sizes = sizes + np.abs(b) + np.abs(y).reshape(n, -1).max(axis=1, keepdims=True)
     rounds = 8 * UNIT * (8 + math.sqrt(max(n, x.size)))  # of a sum in float64, of the sum of magnitudes (Higham, Mary 2019)
-    parts = _gradient(rows, c, [dc + change, np.abs(c) + h * sizes], x.size // k)
+    parts = _gradient(rows, c, [dc + change, rounds * (np.abs(c) + h * sizes) + 2 * dc], x.size // k)
     g, rest, error, rounded = (part.reshape(x.shape) / n for part in parts)
     value, off = exact_total(v) / n, 1.01 * exact_total(dv) / n
     off += 4 * UNIT * abs(value)
     loose = rounds * (exact_total(np.abs(v)) + exact_total((np.abs(c) + rounds * h * sizes) * sizes)) / n
-    return value, (off + lost, off, loose), [g, 1.01 * (rest + error) + 2 * UNIT * np.abs(g), rounds * rounded]
+    return value, (off + lost, off, loose), [g, 1.01 * (rest + error) + 2 * UNIT * np.abs(g), rounded + 2 * UNIT * np.abs(g)]
 
 
 def _kind(loss: dict[str, Any]) -> str:
     return loss["fields"]["loss"]["kind"] if loss["kind"].startswith("Weighted") else loss["kind"]
 
 
-def _least(C: Any, g: np.ndarray) -> tuple[float, float]:
-    """A lower bound on <g, s> over C, and <g, s> at a point of C: the answer of the oracle, whose own rounding is bounded."""
+def _least(C: Any, g: np.ndarray) -> tuple[float, float, float]:
+    """A lower bound on <g, s> over C; <g, s> at a point of C, the answer of the oracle; and a bound on the oracle's rounding."""
     v = C.lmo(g)
     reached, low, name = exact_dot(g, v.to_array()), v.low, f"{type(C).__module__}.{type(C).__name__}"
     if name == "extremal.sets.spectral.nuclear.NuclearBall" and min(g.shape) <= 1000:
         low = -C.radius * float(np.linalg.norm(g, 2)) * (1 + 64 * max(g.shape) * UNIT)
     slack = 64 * (1 + math.sqrt(g.size)) * UNIT * float(np.linalg.norm(g)) * C.diameter
-    return (reached - slack if low is None else float(low)), reached
+    return (reached - slack if low is None else float(low)), reached, slack
 
 
 def check_answer(
@@ -244,7 +246,7 @@ def check_answer(
     'proved'
     """
     said, (value, gap, low) = json.loads(str(held["answer"])), (float(held[name]) for name in ("value", "gap", "low"))
-    shape, found = tuple(said["shape"]), [f"the answer is for another {name}" for name in facts if said[name] != facts[name]]
+    shape, found = tuple(said["shape"]), [f"the {name} is not that of the answer" for name in facts if said[name] != facts[name]]
     if seal_of(held) != str(held["seal"]):
         found = ["the file has changed since it was written: its seal is broken"]
     if found or math.prod(shape) > _LARGEST:
@@ -254,24 +256,23 @@ def check_answer(
     C, D = C.on(shape), 1.01 * C.on(shape).relaxed.diameter
     try:
         f, (below, above, loose), (g, error, rounded) = _look(said, held, x, rows, user)
-        least, reached = _least(C.relaxed, g)
+        least, reached, own = _least(C.relaxed, g)
         off, rough = max(excesses(C, x), key=sum)
-        start = exact_dot(g, x)
-        wide, slack = float(np.linalg.norm(error)) * D, float(np.linalg.norm(rounded)) * D
-        inside, bound = off + rough, 8 * UNIT * (abs(start) + abs(low) + abs(least))
-        gaps = max(0.0, start - reached - wide - bound), start - least + wide + bound
-        numbers = (f, below, above, loose, *gaps, wide, slack, inside)
-        if not all(map(math.isfinite, numbers)):
+        start, size = exact_dot(g, x), exact_total(np.abs(x))
+        wide, loosely, length = (float(np.linalg.norm(a)) for a in (error, rounded, x))
+        bound, inside, allowed = _LEAST + 8 * UNIT * (abs(start) + abs(low) + abs(least)), off + rough, _INSIDE * D + 64 * UNIT * size
+        gaps = max(0.0, start - reached - wide * D - bound), max(0.0, start - least + wide * D + bound)
+        slack, apart = loosely * D + own + bound, abs(start - low - gap) - (loosely + wide) * (D + length) - bound
+        if not all(map(math.isfinite, (f, below, above, loose, *gaps, slack, apart, inside))):
             raise OverflowError("not all of them are finite")
     except (OverflowError, ValueError) as reason:
         return Verification("not proved", (f"numbers are too near the ends of float64 ({reason})",), stated=(value, gap))
-    together = abs(start - low - gap) <= slack + wide + bound
     checks = [  # a sentence, its opposite, whether the first is proved, whether it is refuted
-        ("x is in the set", "x is outside the set", inside <= _INSIDE * D, off - rough > _INSIDE * D),
+        ("x is in the set", "x is outside the set", inside <= allowed, off - rough > allowed),
         ("f(x) is as stated", "f(x) is not as stated", abs(value - f) <= loose + above,
          not f - below - loose <= value <= f + above + loose),
         ("the gap is at most as stated", "the gap is larger than stated", gaps[1] <= gap + slack, gap + slack < gaps[0]),
-        ("its bound belongs to it", "the stated bound over the set is not that of the stated gap", together, not together),
+        ("its bound belongs to it", "the stated bound over the set is not that of the stated gap", apart <= 0, apart > 0),
     ]  # fmt: skip
     refuted = tuple(no for _, no, _, wrong in checks if wrong)
     unsure = tuple(f"it stays open whether {yes}" for yes, _, right, _ in checks if not right)
