@@ -136,5 +136,6 @@ from .sets.spectral.nuclear import SpectralBall as SpectralBall
 from .sets.spectral.symmetric import Fantope as Fantope
 from .sets.spectral.symmetric import Spectrahedron as Spectrahedron
 from .support.versions import show_versions as show_versions
+from .trust.verifier import Verification as Verification
 
 __version__: str

@@ -26,7 +26,6 @@ from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.margins import MarginModel
 from extremal.points.active import ActiveSet
 from extremal.points.factored import FactoredMatrix
-from extremal.points.iterates import answer
 from extremal.points.low_rank import LowRank, RankOne
 from extremal.points.vertex import dot64
 from extremal.run.result import Result
@@ -116,7 +115,7 @@ def _point(x: Any) -> dict[str, np.ndarray]:
 def _vertex(v: Any) -> dict[str, np.ndarray]:
     """The vertex that attains the gap: its entries that are not zero, or its factors."""
     if isinstance(v, (RankOne, LowRank)):
-        return {"vertex left": np.asarray(v.left), "vertex right": np.asarray(v.right)}
+        return {f"vertex {side}": np.atleast_2d(np.asarray(a).T).T for side, a in (("left", v.left), ("right", v.right))}
     a = np.asarray(v.to_array()).reshape(-1)
     at = np.flatnonzero(a)
     return {"vertex at": at, "vertex values": a[at]}
@@ -129,8 +128,8 @@ def _atoms(atoms: ActiveSet) -> dict[str, np.ndarray]:
         return {}
     held = {"atom weights": np.asarray(atoms.weights)}
     for name in found[0]:
-        held[name.replace("vertex", "atoms")] = np.concatenate([np.atleast_1d(item[name]) for item in found])
-        held[name.replace("vertex", "atom starts")] = np.cumsum([0, *(len(item[name]) for item in found)])
+        held[name.replace("vertex", "atoms")] = np.concatenate([item[name] for item in found], axis=-1)
+        held[name.replace("vertex", "atom starts")] = np.cumsum([0, *(item[name].shape[-1] for item in found)])
     return held
 
 
@@ -141,6 +140,7 @@ class RowsWithTargets(RowWork):
     y: PerRow
 
     def __call__(self, part: Part) -> Sums:
+        """The rows, and a copy of the targets."""
         return part.rows, part.of(self.y).copy()
 
 
@@ -192,11 +192,10 @@ def load_answer(path: str | Path, max_bytes: int | None = None) -> dict[str, np.
             raise InputError(f"{path}: this is no answer that can be verified: it holds {file.names}")
         held = {name: file[name] for name in file.all_names}
     said = said_by(path, held)
-    numbers = [name for name in ("value", "gap", "low") if name not in held or held[name].shape or held[name].dtype != np.float64]
-    point = ["x"] if "x" in held else ["left", "right"]
-    numbers += [name for name in [*point, *["intercept"] * said["intercept"]] if name not in held or held[name].dtype != np.float64]
-    if numbers:
-        raise damaged(path, f"{numbers[0]} must be there, in float64")
+    wanted = ["value", "gap", "low", *(["x"] if "x" in held else ["left", "right"]), *["intercept"] * said["intercept"]]
+    lost = [name for name in wanted if name not in held or held[name].dtype != np.float64]
+    if lost or any(held[name].shape for name in wanted[:3]):
+        raise damaged(path, f"{lost[0] if lost else 'a value'} must be there, in float64")
     sides = held["x"].shape if "x" in held else (held["left"].shape[:1] + held["right"].shape[:1])
     if [*sides] != said["shape"] or ("x" not in held and held["left"].shape[1:] != held["right"].shape[1:]):
         raise damaged(path, f"x has the shape {sides}, and the text says {said['shape']}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 UNIT = 2.0**-53  # the unit of rounding
-_NEAR, _ANSWERS = 1e-12, 2000  # the distance that counts as none, of the diameter; answers of the oracle that look for x
+_NEAR, _ANSWERS = 1e-12, 400  # the distance that counts as none, of the diameter; answers of the oracle that look for x
 
 
 def exact_products(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,14 +123,15 @@ def _composed(C: Any, name: str, x: np.ndarray) -> Iterator[tuple[float, float]]
         for line in x.T if name == "Columns" else x:
             yield from excesses(C.C, np.ascontiguousarray(line))
     elif name == "ShiftedSet":
-        yield from ((off, r + 2 * UNIT * (size + float(np.abs(C.offset).max())) * x.size) for off, r in excesses(C.C, x - C.offset))
+        rough = 2 * UNIT * (size + float(np.abs(C.offset).max())) * x.size
+        yield from ((off, r + rough) for off, r in excesses(C.C, x - C.offset))
     elif name == "ScaledSet":
         c = abs(C.factor)
         yield from ((c * off, c * r + 2 * UNIT * size * x.size) for off, r in excesses(C.C, x / C.factor))
     elif name == "AffineCut":
         yield from excesses(C.C, x)
         for row, low, high in zip(C.G.toarray() if hasattr(C.G, "toarray") else C.G, C.lower, C.upper, strict=True):
-            ends = [exact_dot(row, np.ravel(x), high)] * (high < math.inf) + [-exact_dot(row, np.ravel(x), low)] * (low > -math.inf)
+            ends = [s * exact_dot(row, np.ravel(x), end) for s, end in ((1, high), (-1, low)) if math.isfinite(end)]
             yield max(ends) / (float(np.abs(row).max()) or 1.0), UNIT * size
     elif name in ("Birkhoff", "TransportPolytope"):
         yield -float(x.min()), 0.0
@@ -141,7 +142,7 @@ def _composed(C: Any, name: str, x: np.ndarray) -> Iterator[tuple[float, float]]
         off = max(-float(s[0]), float(s[-1]) - 1 if k else -math.inf, abs(exact_total(np.diag(x)) - (k or C.trace)))
         yield max(off, float(np.abs(x - x.T).max())), 64 * len(x) * UNIT * float(np.abs(s).max())
     else:
-        yield _distance(C.on(x.shape), x), 0.0
+        yield 0.0, _distance(C.on(x.shape), x)
 
 
 def _distance(C: Any, x: np.ndarray) -> float:

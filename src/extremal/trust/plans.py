@@ -41,7 +41,7 @@ def plan_of(item: Any, arrays: dict[str, np.ndarray]) -> Plan:
         arrays[name] = a.reshape(item.shape)
         return {"array": name}
     if is_sparse(item):
-        A = sp.csr_array(item)
+        A: Any = sp.csr_array(item)
         A.sort_indices()
         parts = {name: plan_of(getattr(A, name), arrays) for name in ("indptr", "indices", "data")}
         return {"sparse": [*map(int, A.shape)], "parts": parts}
@@ -101,7 +101,7 @@ def _made(name: str, fields: dict[str, Any]) -> Any:
     if name == "Groups":
         starts, indices = np.asarray(fields["starts"]), np.asarray(fields["indices"])
         return Groups.joined(np.split(indices, starts[1:]))
-    kind = getattr(sets, name, None) if name in sets.__all__ else None
+    kind = getattr(sets, name, None) if name in dir(sets) else None
     if not (isinstance(kind, type) and issubclass(kind, ConvexSet)):
         raise InputError(f"no set of the library is called {name[:100]!r}")
     known = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
