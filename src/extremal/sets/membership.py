@@ -53,8 +53,8 @@ def _length(a: Any) -> float:
 
 
 def _power_sum(a: np.ndarray, p: float) -> float:
-    top = float(a.max()) or 1.0
-    return top if p == math.inf else top * exact_total((a / top) ** p) ** (1 / p)
+    top = float(a.max())
+    return top if top == 0 or p == math.inf else top * exact_total((a / top) ** p) ** (1 / p)
 
 
 _NORMS: dict[str, Callable[[Any, np.ndarray, np.ndarray], float]] = {  # of a point y with magnitudes a
