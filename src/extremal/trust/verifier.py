@@ -171,14 +171,15 @@ def _levels(terms: Callable[[Any], tuple[np.ndarray, ...]], b: np.ndarray, p: np
         return float(np.linalg.norm(slope)) * far, np.expm1(2 * far) * np.abs(c) + _TINY
     lost, change = 0.0, np.zeros_like(c)
     for j, sign in ((j, sign) for j in range(k) for sign in (-1.0, 1.0)):  # phi' rises in b: its sum is 0 between two signs
-        for t in (slope[j] / (h[:, j].mean() + _TINY) + UNIT * abs(b[j]) + _TINY) * 2.0 ** np.arange(80):
-            moved = terms(b + sign * t * (np.arange(k) == j))
-            if sign * exact_total(moved[1][:, j]) > 1.01 * exact_total(moved[3][:, j]):
-                break
-        else:
-            return math.inf, np.full_like(c, math.inf)
-        change[:, j] = np.maximum(change[:, j], sign * (moved[1] - c)[:, j] + moved[3][:, j])
-        lost += slope[j] * t
+        least = slope[j] / (h[:, j].mean() + _TINY) + UNIT * abs(b[j]) + _TINY
+        low, high, t = 0.0, math.inf, least
+        while high - low > UNIT * min(4 * high, 1e300) and 8 * least < high and t < 1e25 * least:  # double t, then halve the rest
+            parts = terms(b + sign * t * (np.arange(k) == j))
+            sure = sign * exact_total(parts[1][:, j]) > 1.01 * exact_total(parts[3][:, j])
+            low, high = (low, t) if sure else (t, high)
+            t = (low + high) / 2 if high < math.inf else 2 * t
+        moved = terms(b + sign * high * (np.arange(k) == j)) if high < math.inf else (c, sign * math.inf + c, c, dc)
+        change[:, j], lost = np.maximum(change[:, j], sign * (moved[1] - c)[:, j] + moved[3][:, j]), lost + slope[j] * high
     return lost, change
 
 
@@ -204,12 +205,12 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
     lost, change = 0.0, np.zeros_like(c)
     if said["intercept"]:
         weighted = loss["kind"].startswith("Weighted")
-        p = np.exp(z + b - (z + b).max(axis=1, keepdims=True)) if _kind(loss) == "Multinomial" else None
+        p = np.exp(z + b - (z + b).max(axis=1, keepdims=True)) if "'Multinomial'" in str(loss) else None
         w = y[:, -1:] if weighted else np.ones((n, 1))
         lost, change = _levels(terms, b, None if p is None else p / p.sum(axis=1, keepdims=True), w)
     sizes = sizes + np.abs(b) + np.abs(y).reshape(n, -1).max(axis=1, keepdims=True)
     rounds = 8 * UNIT * (8 + math.sqrt(max(n, x.size)))  # of a sum in float64, of the sum of magnitudes (Higham, Mary 2019)
-    parts = _gradient(rows, c, [dc + change, rounds * (np.abs(c) + h * sizes) + 2 * dc], x.size // k)
+    parts = _gradient(rows, c, [dc + change, rounds * (np.abs(c) + h * sizes) + 8 * dc], x.size // k)
     g, rest, error, rounded = (part.reshape(x.shape) / n for part in parts)
     value, off = exact_total(v) / n, 1.01 * exact_total(dv) / n
     off += 4 * UNIT * abs(value)
@@ -218,17 +219,14 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
     return value, (off + lost, off, loose), [g, 1.01 * (rest + error) + 2 * UNIT * np.abs(g), rounded + 2 * UNIT * np.abs(g)]
 
 
-def _kind(loss: dict[str, Any]) -> str:
-    return loss["fields"]["loss"]["kind"] if loss["kind"].startswith("Weighted") else loss["kind"]
-
-
 def _least(C: Any, g: np.ndarray) -> tuple[float, float, float]:
     """A lower bound on <g, s> over C; <g, s> at a point of C, the answer of the oracle; and a bound on the oracle's rounding."""
     v = C.lmo(g)
-    reached, low, name = exact_dot(g, v.to_array()), v.low, f"{type(C).__module__}.{type(C).__name__}"
+    s = v.to_array()
+    reached, low, name = exact_dot(g, s), v.low, f"{type(C).__module__}.{type(C).__name__}"
     if name == "extremal.sets.spectral.nuclear.NuclearBall" and min(g.shape) <= 1000:
         low = -C.radius * float(np.linalg.norm(g, 2)) * (1 + 64 * max(g.shape) * UNIT)
-    slack = 64 * (1 + math.sqrt(g.size)) * UNIT * float(np.linalg.norm(g)) * C.diameter
+    slack = 64 * (1 + math.sqrt(g.size)) * UNIT * float(np.linalg.norm(g)) * (C.diameter + float(np.linalg.norm(s)))
     return (reached - slack if low is None else float(low)), reached, slack
 
 
@@ -268,7 +266,7 @@ def check_answer(
         trusted = off - rough <= allowed < inside and bool(C.contains(x, _INSIDE))
         bound = _LEAST + 8 * UNIT * (abs(start) + abs(low) + abs(least))
         gaps = max(0.0, start - reached - wide * D - bound), max(0.0, start - least + wide * D + bound)
-        slack, apart = loosely * D + own + bound, abs(start - low - gap) - (loosely + wide) * (D + length) - bound
+        slack, apart = 1.01 * (loosely * D + own + bound), abs(start - low - gap) - (loosely + wide) * (D + length) - bound
         if not math.isfinite(f) or any(map(math.isnan, (below, above, loose, *gaps, slack, apart, inside))):
             raise OverflowError("not all of them are finite")
     except (OverflowError, ValueError) as reason:
