@@ -8,6 +8,8 @@ import io
 import json
 import pickle
 import zipfile
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import cases
@@ -72,9 +74,10 @@ def test_answers_are_proved(loss, C, tmp_path):
     assert found.stated == (r.value, r.gap)
 
 
-@pytest.mark.parametrize(
-    "loss", [ex.Logistic(), ex.Squared(), ex.Huber(0.3), ex.Quantile(0.8, 0.5), ex.Quantile(0.3, 1e-2)], ids=repr
-)
+LINES = ex.Logistic(), ex.Squared(), ex.Huber(0.3), ex.Quantile(0.8, 0.5), ex.Quantile(0.3, 1e-2)
+
+
+@pytest.mark.parametrize("loss", LINES, ids=repr)
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_array, lambda A: A.astype(np.float32)], ids=["dense", "csr", "float32"])
 def test_intercepts_weights_and_kinds_of_rows(loss, rows):
     y = SIGNS if loss.labels else B @ [1.0, -1.0, 0.0, 2.0] + COUNTS
@@ -122,7 +125,7 @@ def test_every_set_is_kept_and_checked(case):
     r = ex.minimize(f, case.C, tol=1e-3, max_iter=300)
     found = ex.verify(r, f, None if plain else case.C)
     if isinstance(case.C, ex.MaxNormBall):  # two answers of its oracle differ by its tolerance
-        assert found.gap[1] <= r.gap * (1 + 1e-3)
+        assert found.gap[1] <= r.gap * (1 + 1e-3) + 1e-12
     else:
         assert found.verdict == "proved", found
 
@@ -193,12 +196,8 @@ def test_what_is_not_a_proof_of_a_minimum_is_said():
     found = ex.verify(ex.minimize(g, ex.Simplex(), tol=0.0, atol=1e-30), g)
     assert any("below what float64 can say" in note for note in found.notes)
     karcher = ex.KarcherMean([np.eye(2), 2 * np.eye(2)])
-    r = ex.minimize(
-        karcher,
-        ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)),
-        method=ex.RiemannianSFW(batch=2, manifold=ex.points.SPD()),
-        max_iter=5,
-    )
+    method = ex.RiemannianSFW(batch=2, manifold=ex.points.SPD())
+    r = ex.minimize(karcher, ex.LoewnerInterval(np.eye(2), 3 * np.eye(2)), method=method, max_iter=5)
     assert ex.verify(r, karcher).verdict == "not proved"
 
 
@@ -237,10 +236,8 @@ def test_one_changed_number_breaks_the_seal(kind):
     said = json.loads(str(held["answer"]))
     for name in set(said) - {"format", "version"}:
         text = np.asarray(json.dumps(said | {name: said[name] + "!" if isinstance(said[name], str) else [7]}))
-        try:
+        with suppress(InputError):
             assert verify_arrays(held | {"answer": text}, f, None, "a").verdict == "refuted", name
-        except InputError:
-            pass
 
 
 @pytest.mark.parametrize("kind", ["logistic", "intercept"])
@@ -248,13 +245,8 @@ def test_with_a_new_seal_the_numbers_themselves_are_checked(kind):
     f, r = model(kind)
     held = arrays_of(r)
     for name in ("value", "gap", "low", "x", *["intercept"] * (kind == "intercept")):
-        for sign in (1, -1):
-            new = (
-                held[name] * (1 + sign * PART)
-                if name != "x"
-                else held["x"] + sign * PART * r.x * (np.abs(r.x) == np.abs(r.x).max())
-            )
-            assert verify_arrays(sealed(held | {name: np.asarray(new)}), f, None, "a").verdict != "proved", (name, sign)
+        for new in (changed(held[name]), 2 * held[name] - changed(held[name])):
+            assert verify_arrays(sealed(held | {name: np.asarray(new)}), f, None, "a").verdict != "proved", name
     said = json.loads(str(held["answer"]))
     for radius in (1.5 * (1 + PART), 1.5 * (1 - PART), 3.0):
         said["set"]["fields"]["radius"] = radius
@@ -269,13 +261,8 @@ def test_other_data_and_other_problems_are_refuted(tmp_path):
     touched, swapped = B.copy(), SIGNS.copy()
     touched[7, 2] *= 1 + PART
     swapped[[0, 1]] = -swapped[[0, 1]]
-    for A, y in (
-        (touched, SIGNS),
-        (B, swapped),
-        (B[::-1], SIGNS[::-1]),
-        (B[:-1], SIGNS[:-1]),
-        (np.vstack([B, B]), np.tile(SIGNS, 2)),
-    ):
+    twice = np.vstack([B, B]), np.tile(SIGNS, 2)
+    for A, y in ((touched, SIGNS), (B, swapped), (B[::-1], SIGNS[::-1]), (B[:-1], SIGNS[:-1]), twice):
         found = ex.verify(tmp_path / "a.npz", ex.LinearModel(ex.Logistic(), A, y))
         assert (found.verdict, found.reasons) == ("refuted", ("the data is not that of the answer",))
     assert ex.verify(tmp_path / "a.npz", ex.LinearModel(ex.Squared(), B, SIGNS)).verdict == "refuted"
@@ -339,8 +326,9 @@ def test_files_are_refused_in_one_sentence(here):
         "deep.npz": _npz(held | {"answer": np.asarray("[" * 10**5)}), "number.npz": _npz(held | {"value": np.zeros(3)}),
         "newer.npz": _npz(held | {"answer": np.asarray(json.dumps(said | {"version": 2}))}),
         "set.npz": _npz(sealed(held | {"answer": np.asarray(json.dumps(said | {"set": {"kind": "os.system", "fields": {}}}))})),
-        "fields.npz": _npz(sealed(held | {"answer": np.asarray(json.dumps(said | {"set": {"kind": "L1Ball", "fields": {"r": 1}}}))})),
     }  # fmt: skip
+    for i, plan in enumerate(({"kind": "L1Ball", "fields": {"r": 1}}, {"kind": "Box", "fields": {"lower": {"array": "x"}}})):
+        bad[f"set{i}.npz"] = _npz(sealed(held | {"answer": np.asarray(json.dumps(said | {"set": plan}))}))
     for name, content in bad.items():
         Path(name).write_bytes(content)
         with pytest.raises(InputError, match=name.replace(".", r"\.")):
@@ -376,9 +364,8 @@ def test_saving_is_whole_and_says_what_it_cannot_keep(here):
 
 
 def test_the_command_proves_and_refutes(here):
-    table = "a,b,c,d,y\n" + "\n".join(
-        ",".join(map(str, row)) + f",{'yes' if y > 0 else 'no'}" for row, y in zip(B, SIGNS, strict=True)
-    )
+    lines = [",".join(map(str, row)) + (",yes" if y > 0 else ",no") for row, y in zip(B, SIGNS, strict=True)]
+    table = "\n".join(["a,b,c,d,y", *lines])
     Path("d.csv").write_text(table)
     Path("other.csv").write_text(table.replace(",yes", ",no", 1))
     run = CliRunner().invoke
@@ -414,16 +401,12 @@ def test_the_verifier_is_one_short_module_over_numpy_and_sets():
 
 def test_sums_are_rounded_once():
     a, b = RNG.standard_normal(1000) * 10.0 ** RNG.integers(-9, 9, 1000), RNG.standard_normal(1000)
-    from fractions import Fraction
-
     true = sum(Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True))
     assert exact_dot(a, b) == float(true)
 
 
 def test_enclosures_hold_in_extended_precision():
     """Value and gap in fractions lie between the bounds of the check."""
-    from fractions import Fraction
-
     f = ex.LinearModel(ex.Huber(0.3), B, COUNTS)
     r = ex.minimize(f, ex.L1Ball(0.7), method="frank-wolfe", max_iter=7)
     found = ex.verify(r, f)
