@@ -47,7 +47,7 @@ def changed(a: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "U":
         return np.asarray(str(a) + " ")
     new = a.copy().reshape(-1)
-    j = int(np.abs(new.astype(np.float64)).argmax())
+    j = int(np.nan_to_num(np.abs(new.astype(np.float64)), posinf=0.0).argmax())
     new[j] = new[j] * (1 + PART) if a.dtype.kind == "f" and new[j] else new[j] + 1 if a.dtype.kind in "iu" else PART
     return new.reshape(a.shape) if a.dtype.kind != "b" else ~a
 
