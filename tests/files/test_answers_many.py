@@ -54,11 +54,16 @@ def test_a_thousand_answers_are_verified_and_a_thousand_changed_ones_are_not():
     verdicts, forged, rng = collections.Counter(), collections.Counter(), np.random.default_rng(0)
     for p, _, held in answers():
         verdicts[verify_arrays(held, p.f, p.region.C, "answer").verdict] += 1
-        forged[verify_arrays(*tampered(p, held, rng), "answer").verdict] += 1
+        arrays, f, C = tampered(p, held, rng)
+        C = p.region.C if C is None and "Oracle" in str(held["answer"]) else C  # a set of the user is not in the file
+        try:
+            forged[verify_arrays(arrays, f, C, "answer").verdict] += 1
+        except InputError:  # the arrays of the set do not make a set any more
+            forged["refused"] += 1
         if verdicts["proved"] >= 1000:
             break
     print(verdicts, forged)  # noqa: T201
     assert verdicts["refuted"] == 0, verdicts
     assert verdicts["not proved"] <= 30, verdicts  # labels that are all equal, classes without rows
     assert forged["proved"] == 0, forged
-    assert forged["refuted"] >= 1000, forged
+    assert forged["refuted"] + forged["refused"] >= 1000, forged
