@@ -26,7 +26,7 @@ MADE = {"_build", "auto_examples", "reference"}  # folders that the build of the
 PAGES = [path for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))) if not MADE & set(path.parts)]
 MODULES = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in sorted(SOURCE.rglob("*.py"))}
 ORDER = [  # each room may import those before it only
-    "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "data", "losses", "objectives",
+    "support", "checks", "laws", "kernels", "points", "quadratic", "sets", "rounding", "trust", "data", "losses", "objectives",
     "gradients", "steps", "moves", "methods", "run", "files", "scale", "sklearn", "cli",
 ]  # fmt: skip
 SAME = {  # one meaning, and a number or a formula twice, since compiled code has its own
@@ -61,9 +61,9 @@ CONTRACTS = {  # protocol: the instances that stand for the classes that keep it
 OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of a run that could be exchanged
     "ActiveSet", "Calls", "Certificate", "ConvexSet", "DataSet", "DownloadError", "FactoredMatrix",
     "InputError", "LargeTableWarning", "ManyResult",
-    "MatrixCompletion", "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Table2Row", "Trace",
+    "MatrixCompletion", "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Table2Row", "Trace", "Verification",
     "complete", "iterate",
-    "least_squares_many", "metropolis", "minimize", "path", "ring",
+    "least_squares_many", "metropolis", "minimize", "path", "ring", "verify",
 }  # fmt: skip
 
 

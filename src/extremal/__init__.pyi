@@ -15,6 +15,7 @@ from .checks import InputError as InputError
 from .checks import NonFiniteError as NonFiniteError
 from .data.entries import Entries as Entries
 from .files import datasets as datasets
+from .files.answers import verify as verify
 from .files.shards.directory import ShardDir as ShardDir
 from .losses.glm import Poisson as Poisson
 from .losses.glm import Quantile as Quantile
@@ -135,5 +136,6 @@ from .sets.spectral.nuclear import SpectralBall as SpectralBall
 from .sets.spectral.symmetric import Fantope as Fantope
 from .sets.spectral.symmetric import Spectrahedron as Spectrahedron
 from .support.versions import show_versions as show_versions
+from .trust.verifier import Verification as Verification
 
 __version__: str

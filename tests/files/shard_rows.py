@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from extremal.files.shards.build import build
 from extremal.files.shards.manifest import MANIFEST, read_manifest
 from extremal.files.shards.mapped import open_shard
-from extremal.files.shards.verify import verify
+from extremal.files.shards.verify import verify_shards
 
 
 def rows(n=200, d=7, seed=0):
@@ -41,7 +41,7 @@ def _dense(part, d):
 def built(source, directory, **options):
     """In order and verified: the manifest, rows, targets and weights."""
     manifest = build(source, directory, **{"shuffle": False} | options)
-    assert verify(directory) == manifest == read_manifest(Path(directory))
+    assert verify_shards(directory) == manifest == read_manifest(Path(directory))
     return manifest, *held(directory)
 
 

@@ -14,6 +14,7 @@ from extremal.cli.common import one_line
 from extremal.cli.predicting import predict
 from extremal.cli.shards import shards_app
 from extremal.cli.solving import solve
+from extremal.cli.verifying import verify_answer
 from extremal.support.versions import versions
 
 EXIT_CODES = (
@@ -21,6 +22,7 @@ EXIT_CODES = (
     "3 the run ended before it met the tolerance, or there is no minimum (the result is still printed and saved); "
     "130 Ctrl-C (the best certified point so far is printed and saved)."
 )
+VERDICTS = "Exit codes: 0 proved; 2 a mistake in the input, or a file that cannot be read; 3 not proved; 4 refuted; 130 Ctrl-C."
 LABORATORY = {"bench": "figures", "compare": "figures", "demo": "demo", "reproduce": "figures"}  # commands, and their extras
 LENIENT = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -68,6 +70,7 @@ def _absent(sentence: str) -> Callable[[], None]:
 
 app.command(epilog=EXIT_CODES)(solve)
 app.command(epilog="Exit codes: 0 done; 2 a mistake in the input, or a file that cannot be read or written.")(predict)
+app.command("verify", epilog=VERDICTS)(verify_answer)
 for command in (lists.methods, lists.sets, lists.losses):
     app.command()(command)
 app.command("compile")(compiling.compile_kernels)

@@ -63,10 +63,10 @@ def info_command(directory: ShardFolder, as_json: AsJson = False) -> None:
 @one_line("interrupted before every byte was verified")
 def verify_command(directory: ShardFolder) -> None:
     """Read every byte of a directory, and compare it with the manifest."""
-    from extremal.files.shards.verify import verify
+    from extremal.files.shards.verify import verify_shards
 
     with _line() as progress:
-        manifest = verify(directory, progress)
+        manifest = verify_shards(directory, progress)
     typer.echo(f"{directory}: {manifest.n} rows in {len(manifest.shards)} shards, all as the manifest says")
 
 

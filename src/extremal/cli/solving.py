@@ -113,7 +113,7 @@ def solve(
         check_plot(plot)
     shards = opened_shards(file, engine, target)
     with nullcontext() if shards is None else closing(shards):
-        names, column, (f, classes) = _asked(file, shards, target, loss, positive, intercept, quiet)
+        names, column, (f, classes) = asked_problem(file, shards, target, loss, positive, intercept, quiet)
         plan = read_constraint(set_, None, f.shape, names)
         budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
         on_terminal = not quiet and terminal(stderr=True).is_terminal
@@ -122,14 +122,14 @@ def solve(
             last_line("")  # the full result is printed below
         x = np.asarray(result.x)
         level = f.intercept(x) if isinstance(f, InterceptModel) else 0.0
-    model = Model(x, level, loss, set_, method, names, classes, column)
-    try:
-        if out is not None:
-            save_model(out, model, result)
-        if plot is not None:
-            save_picture(plot, model, C)
-    finally:  # a full disk must not lose the answer
-        show(summary(f, C, model, result, bounded, intercept), as_json)
+        model = Model(x, level, loss, set_, method, names, classes, column)
+        try:
+            if out is not None:
+                save_model(out, model, result, {"loss": loss, "positive": positive, "intercept": intercept, "target": target})
+            if plot is not None:
+                save_picture(plot, model, C)
+        finally:  # a full disk must not lose the answer
+            show(summary(f, C, model, result, bounded, intercept), as_json)
     raise typer.Exit(130 if result.status == Status.INTERRUPTED else 0 if result.converged and bounded else 3)
 
 
@@ -140,7 +140,7 @@ def _recipe(text: str, batch: int | None) -> Recipe:
     return made
 
 
-def _asked(
+def asked_problem(
     file: Path, shards: ShardDir | None, target: str | None, loss: str, positive: str | None, intercept: bool, quiet: bool
 ) -> tuple[tuple[str, ...] | None, str | None, tuple[MarginModel, np.ndarray | None]]:
     """The names of the features and of the target, the objective, and the labels of its classes."""

@@ -184,6 +184,11 @@ class Arrays:
         """The names of the arrays, in words."""
         return ", ".join(map(printable, self._members)) or "none"
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of the arrays."""
+        return tuple(self._members)
+
     def __contains__(self, name: str) -> bool:
         return name in self._members
 

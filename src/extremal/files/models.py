@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError, all_finite
+from extremal.files.answers import arrays_of, refuse_other_kinds, write_arrays
 from extremal.files.array_files import Arrays, npz_arrays
-from extremal.files.outputs import check_out, whole_file
-from extremal.files.reading import opened_file
+from extremal.files.outputs import check_out
 from extremal.losses.meaning import mean_target
 from extremal.losses.named import LOSS_FORMS, named_loss
 from extremal.run.result import Result
 from extremal.support.kinds import Numbers
-
-ARCHIVE, PICKLE = b"PK", b"\x80"  # the first bytes of a .npz file, and of a pickle as joblib writes it
 
 
 @dataclass(frozen=True)
@@ -54,20 +51,14 @@ class Model:
         return said | {f"probability of {label}": share for label, share in zip(self.classes.tolist(), shares.T, strict=True)}
 
 
-def save_model(path: str | Path, model: Model, result: Result) -> None:
-    """Write a model as .npz, whole or not at all, with the value and the gap of its run.
+def save_model(path: str | Path, model: Model, result: Result, words: dict[str, Any] | None = None) -> None:
+    """Write a model as .npz, whole or not at all, with all that `extremal verify` needs to check its run.
 
     The file holds x, intercept, value, gap, status, converged, n_iter, grads, lmos, loss, set and method. It also holds
-    features, classes and target if the model has them. np.load reads it.
+    features, classes and target if the model has them. np.load reads it. ``words`` say how the objective was made from a file.
     """
-    run = {name: getattr(result, name) for name in ("value", "gap", "converged", "n_iter")}
-    run |= {"status": result.status.value, "grads": result.calls.grads, "lmos": result.calls.lmos}
     known = {field.name: getattr(model, field.name) for field in fields(model)}
-    held: Any = {name: np.asarray(value) for name, value in (known | run).items() if value is not None}
-    archive = io.BytesIO()  # a full disk in the middle of an archive would confuse its writer
-    np.savez(archive, **held)
-    with whole_file(path) as temporary:
-        temporary.write_bytes(archive.getbuffer())
+    write_arrays(path, arrays_of(result, known, words=words))
 
 
 def check_model_out(path: Path) -> None:
@@ -90,19 +81,10 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def _refuse_other_kinds(path: Path, max_bytes: int | None) -> None:
-    """Refuse a file that is no archive at all; nothing is unpickled."""
-    with opened_file(path, max_bytes) as file:
-        start = file.read(4)
-    if start[:2] != ARCHIVE:
-        kind = "a pickle, which is not loaded here" if start[:1] == PICKLE else "another kind of file"
-        raise InputError(f"{path}: this is not a model of `extremal solve --out`: it is {kind}")
-
-
 def load_model(path: str | Path, max_bytes: int | None = None) -> Model:
     """Read a model that `save_model` wrote."""
     path = Path(path)
-    _refuse_other_kinds(path, max_bytes)
+    refuse_other_kinds(path, "a model of `extremal solve --out`", max_bytes)
     with npz_arrays(path, max_bytes) as held:
         if "x" not in held or "loss" not in held:
             raise InputError(f"{path}: this is not a model of `extremal solve --out`: it holds {held.names}")

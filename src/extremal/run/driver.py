@@ -226,6 +226,8 @@ class Driver:
             set=self.setup.whole,
             compiled=0 if self.setup.burst is None else self.setup.burst.iterations,
             convex=self.f.convex,
+            objective=self.f,
+            seed=self.setup.sampler.seed,
         )
 
     def _final(self, state: State, status: Status) -> tuple[Certificate, Status]:

@@ -15,7 +15,7 @@ from extremal.files.shards import manifest as format_
 from extremal.files.shards.build import build
 from extremal.files.shards.manifest import MANIFEST, read_manifest
 from extremal.files.shards.mapped import open_shard
-from extremal.files.shards.verify import verify
+from extremal.files.shards.verify import verify_shards
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_no_directory(tmp_path):
     refused(lambda: read_manifest(tmp_path / "file"), "it is a file")
     refused(lambda: read_manifest(tmp_path / ("x" * 300)), "name too long")
     for place in (None, 3, b"train", "a\0b"):
-        for call in (read_manifest, ex.ShardDir, verify, lambda where: build((np.eye(2), [0, 1]), where)):
+        for call in (read_manifest, ex.ShardDir, verify_shards, lambda where: build((np.eye(2), [0, 1]), where)):
             refused(lambda call=call, place=place: call(place), "path", repr(place))
 
 
@@ -167,7 +167,7 @@ def test_arrays_are_mapped_and_cannot_be_written(folder):
 
 
 def test_contents_are_not_read(folder):
-    """A wrong number is for `verify` to find: opening looks at sizes and headers only."""
+    """A wrong number is for `verify_shards` to find: opening looks at sizes and headers only."""
     path = folder / "00000.values.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     open_shard(folder, read_manifest(folder), 0)

@@ -17,7 +17,7 @@ from extremal.files.shards import sources
 from extremal.files.shards.build import build
 from extremal.files.shards.folder import MARKER
 from extremal.files.shards.journal import JOURNAL
-from extremal.files.shards.verify import verify
+from extremal.files.shards.verify import verify_shards
 
 HERE, SOURCE = Path(__file__).parent, Path(ex.__file__).parents[1]
 ENVIRONMENT = os.environ | {
@@ -74,7 +74,7 @@ def said(caplog, source, directory, **options):
     caplog.clear()
     with caplog.at_level(logging.INFO, "extremal"):
         build(source, directory, **OPTIONS["svm"] | options)
-    verify(directory)
+    verify_shards(directory)
     assert MARKER not in os.listdir(directory)
     (record,) = caplog.records
     return record.getMessage()

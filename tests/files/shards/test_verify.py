@@ -8,7 +8,7 @@ from shard_rows import contents, edited, rows, spoiled
 import extremal as ex
 from extremal.files.shards import verify as verify_
 from extremal.files.shards.build import build
-from extremal.files.shards.verify import verify
+from extremal.files.shards.verify import verify_shards
 
 
 @pytest.fixture(params=[2**18, 7])
@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch, request):
     monkeypatch.setattr(verify_, "NUMBERS_AT_ONCE", request.param)  # a fault may lie where blocks meet
     A, y = rows(50)
     build((sp.csr_array(A), y, np.ones(50)), tmp_path / "s", shuffle=False, shard_bytes=1500)
-    verify(tmp_path / "s")
+    verify_shards(tmp_path / "s")
     return tmp_path / "s"
 
 
@@ -31,9 +31,9 @@ def test_every_byte_counts(folder):
         for place in (len(data) - 1, len(data) // 2, 100):
             (folder / name).write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
             with pytest.raises(ex.InputError, match=name):
-                verify(folder)
+                verify_shards(folder)
         (folder / name).write_bytes(data)
-    verify(folder)
+    verify_shards(folder)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_every_byte_counts(folder):
 def test_entries(folder, name, value, words, row):
     path = spoiled(folder, name, starts(folder)[row + 1] - 1, value)
     with pytest.raises(ex.InputError, match=words) as caught:
-        verify(folder)
+        verify_shards(folder)
     assert str(path) in str(caught.value)
     assert f"row {row}:" in str(caught.value)
 
@@ -60,14 +60,14 @@ def test_columns_that_do_not_increase(folder, row):
         pytest.skip("the row has one entry")
     spoiled(folder, "columns", last - 1, columns[-2])
     with pytest.raises(ex.InputError, match=f"00000.columns.npy: row {row}: its columns do not increase"):
-        verify(folder)
+        verify_shards(folder)
 
 
 @pytest.mark.parametrize(("place", "value"), [(0, 1), (3, 10**6), (5, -1), (-1, 0), (7, 0)])
 def test_starts(folder, place, value):
     path = spoiled(folder, "starts", place, value)
     with pytest.raises(ex.InputError, match=r"00000.starts.npy") as caught:
-        verify(folder)
+        verify_shards(folder)
     assert str(path) in str(caught.value)
 
 
@@ -75,14 +75,14 @@ def test_starts(folder, place, value):
 def test_targets(folder, value, words):
     spoiled(folder, "targets", 4, value)
     with pytest.raises(ex.InputError, match=f"00000.targets.npy: row 4: .*{words}"):
-        verify(folder)
+        verify_shards(folder)
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
 def test_weights(folder, value):
     spoiled(folder, "weights", 4, value)
     with pytest.raises(ex.InputError, match=r"00000.weights.npy: row 4: .*from 0 on"):
-        verify(folder)
+        verify_shards(folder)
 
 
 @pytest.mark.parametrize(
@@ -96,29 +96,29 @@ def test_weights(folder, value):
 def test_facts_that_are_not_those_of_the_rows(folder, change):
     edited(folder, change)
     with pytest.raises(ex.InputError, match=r"manifest.json: .* does not agree"):
-        verify(folder)
+        verify_shards(folder)
 
 
 def test_a_class_that_is_nowhere(tmp_path):
     build((np.eye(3), ["a", "b", "c"]), tmp_path / "s")
     spoiled(tmp_path / "s", "targets", slice(None), 1.0)
     with pytest.raises(ex.InputError, match="does not agree"):
-        verify(tmp_path / "s")
+        verify_shards(tmp_path / "s")
     spoiled(tmp_path / "s", "targets", 0, 3.0)
     with pytest.raises(ex.InputError, match="row 0: expected one of the classes"):
-        verify(tmp_path / "s")
+        verify_shards(tmp_path / "s")
 
 
 def test_dense_rows(tmp_path):
     build((np.eye(3), [0.5, 1.5, 2.5]), tmp_path / "s", shuffle=False)
     spoiled(tmp_path / "s", "rows", (2, 1), np.nan)
     with pytest.raises(ex.InputError, match=r"00000.rows.npy: row 2: expected finite numbers, got nan"):
-        verify(tmp_path / "s")
+        verify_shards(tmp_path / "s")
 
 
 def test_progress(folder):
     seen, stages = [], set()
-    held = verify(folder, lambda stage, rows, size, total: seen.append((rows, size)) or stages.add((stage, total)))
+    held = verify_shards(folder, lambda stage, rows, size, total: seen.append((rows, size)) or stages.add((stage, total)))
     assert stages == {("verified", 50)}
     assert [rows for rows, _ in seen] == list(held.first_rows[1:])
     assert seen[-1][1] == sum(mark.bytes for shard in held.shards for mark in shard.files.values())

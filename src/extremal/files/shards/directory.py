@@ -120,7 +120,7 @@ class ShardDir(RowData):
 
         ``progress`` is called after each shard, with "verified", the rows and bytes so far, and the number of all rows.
         """
-        imported("extremal.files.shards.verify").verify(self.directory, progress)
+        imported("extremal.files.shards.verify").verify_shards(self.directory, progress)
 
     @property
     def bytes(self) -> int:

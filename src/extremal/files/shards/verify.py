@@ -19,7 +19,7 @@ from extremal.files.shards.writing import FactsSoFar
 NUMBERS_AT_ONCE = 2**18
 
 
-def verify(directory: str | Path, progress: ShardProgress | None = None) -> Manifest:
+def verify_shards(directory: str | Path, progress: ShardProgress | None = None) -> Manifest:
     """Read all of a directory, and return its manifest if everything agrees with it.
 
     ``progress`` is called after each shard, with "verified", the rows and bytes so far, and the number of all rows.
@@ -37,7 +37,7 @@ def verify(directory: str | Path, progress: ShardProgress | None = None) -> Mani
     ...     _ = build((np.eye(3), [1, 2, 3]), Path(folder, "train"))
     ...     path = Path(folder, "train", "00000.rows.npy")
     ...     _ = path.write_bytes(path.read_bytes()[:-1] + b"!")
-    ...     verify(Path(folder, "train"))
+    ...     verify_shards(Path(folder, "train"))
     Traceback (most recent call last):
         ...
     extremal.checks.InputError: ...00000.rows.npy: the file is truncated or damaged (its checksum is not that of the manifest)
