@@ -14,8 +14,9 @@ from sphinx.util.docutils import SphinxDirective
 import extremal
 
 SOURCE = Path(extremal.__file__).parent
-KINDS = ("InputError", "NonFiniteError", "OutsideError", "UnsolvedError", "WriteError", "DownloadError", "ClusterError", "MemoryError")
-PYTHONS = ("ValueError", "TypeError", "RuntimeError", "AttributeError", "ImportError", "AssertionError", "Exit", "Lost", "Unheard")
+OURS = {"InputError", "NonFiniteError", "OutsideError", "UnsolvedError", "WriteError", "DownloadError", "ClusterError"}
+KINDS = OURS | {"MemoryError"}
+OTHERS = {"ValueError", "TypeError", "RuntimeError", "AttributeError", "ImportError", "AssertionError", "Exit", "Lost", "Unheard"}
 
 
 class Message(NamedTuple):
@@ -41,7 +42,7 @@ def _of_file(path: Path) -> Iterator[Message]:
         if isinstance(call, ast.Call) and (call in raised or _name(call) in KINDS):
             kind = _name(call) if _name(call) in KINDS else "InputError"
             for text in map(words, call.args):
-                if " " in text.strip(" .…") and _name(call) not in PYTHONS:
+                if " " in text.strip(" .…") and _name(call) not in OTHERS:
                     yield Message(room, kind, text)
 
 

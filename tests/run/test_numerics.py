@@ -96,8 +96,7 @@ def _solved(loss, A, y, C, method=None, **options):
     try:
         r = ex.minimize(ex.LinearModel(loss, A, y), C, method, **options)
     except (ex.InputError, NonFiniteError) as refusal:
-        assert "\n" not in str(refusal)
-        return None
+        return None if "\n" not in str(refusal) else pytest.fail(f"more than a line: {refusal}")
     assert np.isfinite(r.x).all()
     assert np.isfinite(r.value)
     assert not np.isnan(r.gap)
@@ -132,7 +131,10 @@ def test_extreme_rows_have_an_answer_or_a_sentence(loss, rows):
     np.testing.assert_array_equal(_dense(A), before)
 
 
-@pytest.mark.parametrize("method", ["sarah-fw", "saga-sarah-fw", "saga-face-fw", "tracked-fw", "pairwise-fw", "fully-corrective-fw"])
+METHODS = ("sarah-fw", "saga-sarah-fw", "saga-face-fw", "tracked-fw", "pairwise-fw", "fully-corrective-fw")
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_methods_meet_extreme_rows_and_sets(method):
     for rows in ("one row", "one column", "zeros", "a column of 1e150", "1e150", "1e-150", "sparse, 1e150"):
         for loss in (ex.Logistic(), ex.Squared()):
