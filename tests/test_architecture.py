@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -284,3 +285,12 @@ def test_every_kind_of_part_has_its_truth():
         assert cases.truth(loss)
     for C in cases.SETS:
         assert cases.corners(C, cases.DIM).shape[1] == cases.DIM
+
+
+def test_the_licence_of_every_dependency_is_listed():
+    """Packages that users get; those of tests, checks and the site stay with developers."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [needs for name, needs in told["optional-dependencies"].items() if name not in ("test", "docs", "lint")]
+    names = {re.match(r"[\w-]+", need)[0] for needs in (told["dependencies"], *extras) for need in needs} - {"extremal"}
+    listed = (ROOT / "docs/security.md").read_text()
+    assert [name for name in sorted(names) if name not in listed] == []
