@@ -60,7 +60,7 @@ class DenseBlock(RowBlock):
 
     def _used(self, x: np.ndarray) -> np.ndarray | None:
         """The non-zeros of x, if they are few."""
-        used = np.flatnonzero(x != 0) if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
+        used = (x != 0).nonzero()[0] if x.ndim == 1 and self.few > 0 and len(self.cuts) > 1 else None
         return used if used is not None and len(used) <= self.few else None
 
     def _place(self, columns: np.ndarray) -> np.ndarray:
