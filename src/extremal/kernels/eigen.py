@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from extremal.kernels.jit import inner_kernel
-from extremal.kernels.rows import inner_product
+from extremal.kernels.rows import U, inner_product, row_with
 
 NEGLIGIBLE = 2.0**-52  # an entry beside the diagonal counts as zero below this share of its neighbours
 QR_STEPS = 60  # largest number of QR steps per eigenvalue; two or three are usual
@@ -43,30 +43,29 @@ def eigen(M):
 @inner_kernel
 def reflect(M, rows, k):
     """Make the entries of column k below the first one under the diagonal zero: M <- P M P and rows <- P rows, P = I - b v v'."""
-    m = M.shape[0]
+    m = U(M.shape[0])
     v, p = np.zeros(m), np.zeros(m)
-    for i in range(k + 1, m):
-        v[i] = M[i, k]
+    for i in range(U(k + 1), m):
+        v[i] = M[i, U(k)]
     size = np.sqrt(inner_product(v, v))
     if size == 0.0:
         return
     v[k + 1] += size if v[k + 1] >= 0.0 else -size
     b = 2.0 / inner_product(v, v)
-    for i in range(k, m):
-        for j in range(k, m):
-            p[i] += b * M[i, j] * v[j]
+    for i in range(U(k), m):
+        p[i] = b * row_with(M, i, v)  # v is 0 before k + 1
     half = 0.5 * b * inner_product(p, v)
-    for i in range(k, m):
+    for i in range(U(k), m):
         p[i] -= half * v[i]
-    for i in range(k, m):
-        for j in range(k, m):
+    for i in range(U(k), m):
+        for j in range(U(k), m):
             M[i, j] -= v[i] * p[j] + p[i] * v[j]
     for j in range(m):
         p[j] = 0.0
-    for i in range(k + 1, m):
+    for i in range(U(k + 1), m):
         for j in range(m):
             p[j] += b * v[i] * rows[i, j]
-    for i in range(k + 1, m):
+    for i in range(U(k + 1), m):
         for j in range(m):
             rows[i, j] -= v[i] * p[j]
 
@@ -90,6 +89,6 @@ def qr_step(values, off, rows, first, last):
         if k + 1 < last:
             x, z = off[k], s * off[k + 1]
             off[k + 1] *= c
-        for j in range(rows.shape[1]):
-            upper, lower = rows[k, j], rows[k + 1, j]
-            rows[k, j], rows[k + 1, j] = c * upper + s * lower, c * lower - s * upper
+        for j in range(U(rows.shape[1])):
+            upper, lower = rows[U(k), j], rows[U(k + 1), j]
+            rows[U(k), j], rows[U(k + 1), j] = c * upper + s * lower, c * lower - s * upper

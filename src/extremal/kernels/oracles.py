@@ -102,12 +102,16 @@ def rebuild_index(oracle, g):
         lift(oracle, g, j)
 
 
-@bare
+@inlined
 def best(oracle, g):
     """The first coordinate with the largest score, and the score: by a scan of all coordinates, or by the index."""
+    return best_by_index(oracle, g) if oracle.groups.size else best_of(oracle, g, 0, g.G.shape[0])
+
+
+@bare
+def best_by_index(oracle, g):
+    """The same by the index."""
     at, top, blocks, groups = 0, -1.0e308, oracle.blocks, oracle.groups
-    if not groups.size:
-        return best_of(oracle, g, 0, g.G.shape[0])
     first = highest(groups, 0, groups.size)
     B = highest(blocks, first << SHIFT, min((first + 1) << SHIFT, blocks.size))
     at, top = look_at_block(oracle, g, B, at, top)

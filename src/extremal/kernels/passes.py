@@ -35,16 +35,25 @@ def over_batch(model, state, batch, step):
         remember(state.margins, batch, state)
     elif step.kind in (REFRESH, TABLE, BOTH):
         remember(state.table, batch, state)
-    total, piece, points = 0.0, state.room.shape[1], 2 if step.kind in TWO_POINTS else 1
+    if batch.b == 1:
+        return over_piece(model, state, batch, step, 0, 1)  # the compiler knows the last number, and makes no loops
+    total, piece = 0.0, state.room.shape[1]
     for first in range(0, batch.b, piece):
-        m = min(piece, batch.b - first)
-        announce(model.rows, model.y, state, batch, first, m)
-        margins(model.rows, model.y, state, first, m, points, U(1) if step.kind == FOLLOW else U(0))
-        at_points(state, first, m, step)
-        derivatives(model.loss, model.parameter, state.room, points, m)
-        multiples(state, batch.b, first, m, step, model.y.size)
-        total += total_of(state.room, INTO_V, m)
-        add_piece(model.rows, state, first, m, step.kind in TABLES)
+        total += over_piece(model, state, batch, step, first, min(piece, batch.b - first))
+    return total
+
+
+@inlined
+def over_piece(model, state, batch, step, first, m):
+    """The same for m rows of the batch."""
+    points = 2 if step.kind in TWO_POINTS else 1
+    announce(model.rows, model.y, state, batch, first, m)
+    margins(model.rows, model.y, state, first, m, points, U(1) if step.kind == FOLLOW else U(0))
+    at_points(state, first, m, step)
+    derivatives(model.loss, model.parameter, state.room, points, m)
+    multiples(state, batch.b, first, m, step, model.y.size)
+    total = total_of(state.room, INTO_V, m)
+    add_piece(model.rows, state, first, m, step.kind in TABLES)
     return total
 
 

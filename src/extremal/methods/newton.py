@@ -78,7 +78,7 @@ class NewtonFW(WithCard):
         """The parts, for a caller that knows whether f has second derivatives on columns, and which move fits the set."""
         if not curved:
             return Method(Full(), FullStep(), move)
-        if worth_expanding(f, budget.sets):
+        if _expands(f, budget.sets):
             return Method.of(Expanded(), FullStep(), move)
         small = not (move.atomic or _on_some_columns(move)) and f.n * float(math.prod(f.shape)) ** 2 <= SMALL
         whole = budget.warm or small or not f.by_rows  # a sample would waste a good starting point
@@ -94,7 +94,12 @@ class NewtonFW(WithCard):
     def streamed(self, f: Any, move: SomeMove) -> Spikes | None:
         """The vertices of the set, if a cold start reads the rows slab by slab: many in shuffled shards; otherwise None."""
         spikes = move.spikes if isinstance(move, SpikeNewton) and self.parts > 1 else None
-        return spikes if spikes is not None and f.in_slabs and f.data.nnz >= STREAMED and not worth_expanding(f) else None
+        return spikes if spikes is not None and f.in_slabs and f.data.nnz >= STREAMED and not _expands(f) else None
+
+
+def _expands(f: Any, sets: int = 1) -> bool:
+    """Whether f is quadratic, and its Hessian of all columns is soon cheaper than passes over the rows."""
+    return is_quadratic(f) and worth_expanding(f, sets)
 
 
 USUAL = NewtonFW()

@@ -131,7 +131,7 @@ class _Known(SliceOfQuadratic):
 
 
 def worth_expanding(f: MarginModel, sets: int = 1) -> bool:
-    """Whether the Hessian of all columns is soon cheaper than passes over the rows.
+    """Whether the Hessian of all columns of a quadratic f is soon cheaper than passes over the rows.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def worth_expanding(f: MarginModel, sets: int = 1) -> bool:
     >>> worth_expanding(f), worth_expanding(f, sets=100)
     (False, True)
     """
-    if not is_quadratic(f) or not isinstance(f.data, RowData):
+    if not isinstance(f.data, RowData):
         return False
     n, d = f.data.shape
     entries = f.data.nnz / n

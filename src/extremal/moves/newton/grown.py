@@ -17,13 +17,9 @@ FEW_NEW = 0.5  # the known Hessian serves if at most this share of the columns i
 def grown(old: Memory | None, part: Slice) -> np.ndarray | None:
     """The Hessian on the coordinates of ``part``: entries of the last one, and products with the new columns.
 
-    None if f is not quadratic, if the last Hessian belongs to another objective, or if most columns are new.
+    None if the last Hessian belongs to another objective, or if most columns are new.
     """
-    if (
-        old is None
-        or not (part.constant and old.part.f is part.f and isinstance(old.H, np.ndarray))
-        or len(part.W) > LONG_COLUMNS
-    ):
+    if old is None or not (old.part.f is part.f and isinstance(old.H, np.ndarray)) or len(part.W) > LONG_COLUMNS:
         return None
     place = np.searchsorted(old.part.W, part.W)
     known = np.isin(part.W, old.part.W, assume_unique=True)

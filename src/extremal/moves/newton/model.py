@@ -119,7 +119,7 @@ class Memory:
     @classmethod
     def new(cls, part: Slice, at: NewtonState, old: Memory | None = None, rooted: bool = False) -> Memory:
         """A model with the Hessian at the point; in factors, if these are wanted and exist."""
-        H, width = None if rooted else grown(old, part), 0.0 if old is None else old.width
+        H, width = grown(old, part) if part.constant and not rooted else None, 0.0 if old is None else old.width
         H = hessian_of(part, at, at.far, width, rooted) if H is None else H
         return cls.of(part, at.scaled(H) if at.learns else H, at, old, width=width)
 
