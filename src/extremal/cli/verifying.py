@@ -40,7 +40,7 @@ def verify_answer(
         str | None, typer.Option(metavar="COLUMN", help="Target: column name, 0-based number or .npy file. Default: as solved.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="Where to read shards: memory, disk or dask. Default: by size.")
+        str | None, typer.Option(metavar="ENGINE", help="Where to read shards: memory or disk. Default: by size.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

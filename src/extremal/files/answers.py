@@ -280,6 +280,8 @@ def verify_arrays(held: Mapping[str, np.ndarray], f: Any, C: ConvexSet | None, p
         except (TypeError, ValueError, KeyError, RecursionError, InputError) as error:
             raise InputError(f"{path}: its set cannot be made again: {error}") from None
     if isinstance(f, MarginModel) and isinstance(f.data, ShardDir):
+        if f.data.engine == "dask":
+            raise InputError("`verify(f=...)` reads shards in this process: open them by ShardDir(directory, engine='disk')")
         f.data.verify()  # the bytes are those of the manifest
     rows, own = row_blocks(f), (unweighted(f.loss) if isinstance(f, MarginModel) else f)
     own = getattr(own, "loss", own)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-UNIT = 2.0**-53  # the unit of rounding
+HALF = 2.0**-53  # the unit of rounding: half a unit in the last place of 1
 _NEAR, _ANSWERS = 1e-12, 400  # the distance that counts as none, of the diameter; answers of the oracle that look for x
 
 
@@ -101,14 +101,14 @@ def excesses(C: Any, x: np.ndarray) -> Iterator[tuple[float, float]]:
     if known and name in _NORMS:
         y = x if centre is None else x - centre
         norm, far = _NORMS[name](C, np.abs(y).reshape(-1), y), 0.0 if centre is None else exact_total(np.abs(centre))
-        yield norm - C.radius, UNIT * (64 + 8 * max(x.shape)) * (norm + 2 * far)
+        yield norm - C.radius, HALF * (64 + 8 * max(x.shape)) * (norm + 2 * far)
     if known and name in _TOTALS:
         low, high, least, most = _TOTALS[name](C)
-        yield max(float((low - x).max()), float((x - high).max())), UNIT * float(np.abs(x).max())
-        yield max(least - exact_total(x), exact_total(x) - most), UNIT * abs(exact_total(x))
+        yield max(float((low - x).max()), float((x - high).max())), HALF * float(np.abs(x).max())
+        yield max(least - exact_total(x), exact_total(x) - most), HALF * abs(exact_total(x))
         if name == "Monotone":
             falls = -np.diff(x.reshape(-1)) * (1 if C.increasing else -1)
-            yield float(falls.max(initial=-math.inf)), 2 * UNIT * float(np.abs(x).max())
+            yield float(falls.max(initial=-math.inf)), 2 * HALF * float(np.abs(x).max())
     elif not (known and name in _NORMS):
         yield from _composed(C, name if known else "", x)
 
@@ -123,24 +123,24 @@ def _composed(C: Any, name: str, x: np.ndarray) -> Iterator[tuple[float, float]]
         for line in x.T if name == "Columns" else x:
             yield from excesses(C.C, np.ascontiguousarray(line))
     elif name == "ShiftedSet":
-        rough = 2 * UNIT * (size + float(np.abs(C.offset).max())) * x.size
+        rough = 2 * HALF * (size + float(np.abs(C.offset).max())) * x.size
         yield from ((off, r + rough) for off, r in excesses(C.C, x - C.offset))
     elif name == "ScaledSet":
         c = abs(C.factor)
-        yield from ((c * off, c * r + 2 * UNIT * size * x.size) for off, r in excesses(C.C, x / C.factor))
+        yield from ((c * off, c * r + 2 * HALF * size * x.size) for off, r in excesses(C.C, x / C.factor))
     elif name == "AffineCut":
         yield from excesses(C.C, x)
         for row, low, high in zip(C.G.toarray() if hasattr(C.G, "toarray") else C.G, C.lower, C.upper, strict=True):
             ends = [s * exact_dot(row, np.ravel(x), end) for s, end in ((1, high), (-1, low)) if math.isfinite(end)]
-            yield max(ends) / (float(np.abs(row).max()) or 1.0), UNIT * size
+            yield max(ends) / (float(np.abs(row).max()) or 1.0), HALF * size
     elif name in ("Birkhoff", "TransportPolytope"):
         yield -float(x.min()), 0.0
         for lines, total in ((x, getattr(C, "a", 1.0)), (x.T, getattr(C, "b", 1.0))):
-            yield float(np.abs(np.array([exact_total(line) for line in lines]) - total).max()), 4 * UNIT * float(np.max(total))
+            yield float(np.abs(np.array([exact_total(line) for line in lines]) - total).max()), 4 * HALF * float(np.max(total))
     elif name in ("Spectrahedron", "Fantope"):
         s, k = np.linalg.eigvalsh((x + x.T) / 2), getattr(C, "k", 0)
         off = max(-float(s[0]), float(s[-1]) - 1 if k else -math.inf, abs(exact_total(np.diag(x)) - (k or C.trace)))
-        yield max(off, float(np.abs(x - x.T).max())), 64 * len(x) * UNIT * float(np.abs(s).max())
+        yield max(off, float(np.abs(x - x.T).max())), 64 * len(x) * HALF * float(np.abs(s).max())
     else:
         yield 0.0, _distance(C.on(x.shape), x)
 
@@ -160,7 +160,7 @@ def _distance(C: Any, x: np.ndarray) -> float:
         if p @ p - p @ q <= 1e-15 * math.sqrt((p @ p) * (q @ q)):
             break
         P, w = _nearer(np.vstack([P, q]), np.append(w, 0.0))
-    return float(np.linalg.norm(w @ P)) + (len(w) + 8) * UNIT * float(np.abs(P).max() + np.abs(x).max())
+    return float(np.linalg.norm(w @ P)) + (len(w) + 8) * HALF * float(np.abs(P).max() + np.abs(x).max())
 
 
 def _nearer(P: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,12 +16,11 @@ from extremal.checks import InputError, is_sparse
 from extremal.sets.base import ConvexSet
 from extremal.sets.norms.groups import Groups
 
-Plan = Any  # None, bool, int, float, str, or a dict with one of the keys below
 OWN = "extremal."  # modules whose kinds are known by their names alone
 DEEPEST = 20  # sets made of sets made of ...
 
 
-def plan_of(item: Any, arrays: dict[str, np.ndarray]) -> Plan:
+def plan_of(item: Any, arrays: dict[str, np.ndarray]) -> Any:
     """A value as plain data; arrays go to ``arrays`` under a checksum, so that equal values have equal plans.
 
     Examples
@@ -55,7 +54,7 @@ def plan_of(item: Any, arrays: dict[str, np.ndarray]) -> Plan:
     return {"kind": name, "fields": {field: plan_of(getattr(item, field), arrays) for field in given}}
 
 
-def set_from(plan: Plan, arrays: Mapping[str, np.ndarray]) -> ConvexSet:
+def set_from(plan: Any, arrays: Mapping[str, np.ndarray]) -> ConvexSet:
     """The set that a plan describes: one of the library, whose constructor checks its numbers.
 
     Examples
@@ -75,7 +74,7 @@ def set_from(plan: Plan, arrays: Mapping[str, np.ndarray]) -> ConvexSet:
     return made
 
 
-def _value(plan: Plan, arrays: Mapping[str, np.ndarray], deep: int) -> Any:
+def _value(plan: Any, arrays: Mapping[str, np.ndarray], deep: int) -> Any:
     if not isinstance(plan, dict):
         return plan
     match plan:

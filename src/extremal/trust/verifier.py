@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from extremal.sets.membership import UNIT, exact_dot, exact_products, exact_total, excesses
+from extremal.sets.membership import HALF, exact_dot, exact_products, exact_total, excesses
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 _TINY, _LEAST = 1e-307, 1e-292  # more than the error of a product that underflows, and of a sum of 10^15 of them
@@ -98,7 +98,7 @@ def _terms(loss: dict[str, Any], z: np.ndarray, y: np.ndarray, user: Any) -> tup
         return tuple((w if part.ndim == 1 else w[:, None]) * part for part in parts)
     if kind == "MultiTask":
         v, c, dv, dc, h = _terms(has["loss"], z, y, getattr(user, "loss", None))
-        return v.sum(axis=1), c, 1.01 * dv.sum(axis=1) + z.shape[1] * UNIT * np.abs(v).sum(axis=1), dc, h
+        return v.sum(axis=1), c, 1.01 * dv.sum(axis=1) + z.shape[1] * HALF * np.abs(v).sum(axis=1), dc, h
     if kind in ("Logistic", "SignedLogistic"):  # w log(1 + exp(-s z)) for y = s w
         w, t = np.abs(y), -np.sign(y) * z
         v, c, h = w * (np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(z)))), -y * _expit(t), w * np.minimum(0.25, _expit(t))
@@ -116,19 +116,19 @@ def _terms(loss: dict[str, Any], z: np.ndarray, y: np.ndarray, user: Any) -> tup
         mean, t, logs = np.exp(np.minimum(z, has["cap"])), np.maximum(z - has["cap"], 0.0), np.log(np.where(y > 0, y, 1.0))
         size = mean * (1 + t) ** 2 + y * (1 + np.abs(z) + np.abs(logs))
         v, c = mean * (1 + t + t * t / 2) - y * z - y + y * logs, mean * (1 + t) - y
-        return v, c, 32 * UNIT * size, 32 * UNIT * (mean * (1 + t) + y), 1.01 * mean
+        return v, c, 32 * HALF * size, 32 * HALF * (mean * (1 + t) + y), 1.01 * mean
     elif kind == "Multinomial":
         own, d = (np.arange(len(z)), y.astype(np.intp)), z - z.max(axis=1, keepdims=True)
         at, p = d[own], np.exp(d)
         p[own] = 0.0
         v, p = np.log1p(p.sum(axis=1) + np.expm1(at)) - at, p / (p.sum(axis=1) + np.exp(at))[:, None]
-        dp, c = p * UNIT * (32 + z.shape[1] + np.abs(d)) + _TINY, p.copy()
+        dp, c = p * HALF * (32 + z.shape[1] + np.abs(d)) + _TINY, p.copy()
         c[own], dp[own] = -p.sum(axis=1), dp.sum(axis=1)
-        return v, c, dp[own] + (32 + z.shape[1]) * UNIT * (v - at), dp, 2.02 * np.abs(c)
+        return v, c, dp[own] + (32 + z.shape[1]) * HALF * (v - at), dp, 2.02 * np.abs(c)
     else:
         v, c, h = user.value(z, y), user.deriv(z, y), np.full_like(z, user.curvature)
-        return v, c, 64 * UNIT * np.abs(v), 64 * UNIT * np.abs(c), h
-    return v, c, 16 * UNIT * np.abs(v) + _TINY, 16 * UNIT * np.abs(c) + _TINY, h
+        return v, c, 64 * HALF * np.abs(v), 64 * HALF * np.abs(c), h
+    return v, c, 16 * HALF * np.abs(v) + _TINY, 16 * HALF * np.abs(c) + _TINY, h
 
 
 def _margins(rows: Callable[[], Iterable[Block]], X: np.ndarray) -> list[np.ndarray]:
@@ -153,7 +153,7 @@ def _gradient(rows: Callable[[], Iterable[Block]], c: np.ndarray, sizes: Sequenc
         for k in range(c.shape[1]):
             block = _sums(*exact_products(values, c[at, k]), cuts)
             out[0][place, k] += block
-            out[1][place, k] += 1.01 * UNIT * (np.abs(block) + np.abs(out[0][place, k])) + _TINY * len(values)
+            out[1][place, k] += 1.01 * HALF * (np.abs(block) + np.abs(out[0][place, k])) + _TINY * len(values)
             for total, size in zip(out[2:], sizes, strict=True):
                 total[:, k] += np.bincount(columns, np.abs(values) * size[at, k], d)
     return out
@@ -171,9 +171,9 @@ def _levels(terms: Callable[[Any], tuple[np.ndarray, ...]], b: np.ndarray, p: np
         return float(np.linalg.norm(slope)) * far, np.expm1(2 * far) * np.abs(c) + _TINY
     lost, change = 0.0, np.zeros_like(c)
     for j, sign in ((j, sign) for j in range(k) for sign in (-1.0, 1.0)):  # phi' rises in b: its sum is 0 between two signs
-        least = slope[j] / (h[:, j].mean() + _TINY) + UNIT * abs(b[j]) + _TINY
+        least = slope[j] / (h[:, j].mean() + _TINY) + HALF * abs(b[j]) + _TINY
         low, high, t = 0.0, math.inf, least
-        while high - low > UNIT * min(4 * high, 1e300) and 8 * least < high and t < 1e25 * least:  # double t, then halve the rest
+        while high - low > HALF * min(4 * high, 1e300) and 8 * least < high and t < 1e25 * least:  # double t, then halve the rest
             parts = terms(b + sign * t * (np.arange(k) == j))
             sure = sign * exact_total(parts[1][:, j]) > 1.01 * exact_total(parts[3][:, j])
             low, high = (low, t) if sure else (t, high)
@@ -187,15 +187,15 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
     """f(x); how far f may lie below, above, and from a stated value; grad f(x), its error, and the size of its rounded terms."""
     if rows is None:
         value, g = user.value_and_grad(x)
-        near = 64 * UNIT * abs(float(value))
-        return float(value), (near, near, near), [g := np.asarray(g, np.float64), 64 * UNIT * np.abs(g), 256 * UNIT * np.abs(g)]
+        near = 64 * HALF * abs(float(value))
+        return float(value), (near, near, near), [g := np.asarray(g, np.float64), 64 * HALF * np.abs(g), 256 * HALF * np.abs(g)]
     k, loss = max(1, said["outputs"]), said["loss"]
     z, sizes, y = _margins(rows, x.reshape(-1, k))
     n, b = len(z), np.asarray(held["intercept"], np.float64).reshape(-1) if said["intercept"] else np.zeros(k)
 
     def terms(b: np.ndarray) -> tuple[np.ndarray, ...]:
         at = z + b
-        dz = 1.01 * UNIT * (np.abs(z) + np.abs(at)) + _TINY * x.size
+        dz = 1.01 * HALF * (np.abs(z) + np.abs(at)) + _TINY * x.size
         parts = _terms(loss, at if said["outputs"] else at[:, 0], y, user)
         v, c, dv, dc, h = (np.asarray(part, np.float64).reshape(n, -1) for part in parts)
         h = h * np.exp(np.minimum(2 * dz, 700.0))
@@ -209,14 +209,14 @@ def _look(said: Any, held: Any, x: np.ndarray, rows: Any, user: Any) -> tuple[fl
         w = y[:, -1:] if weighted else np.ones((n, 1))
         lost, change = _levels(terms, b, None if p is None else p / p.sum(axis=1, keepdims=True), w)
     sizes = sizes + np.abs(b) + np.abs(y).reshape(n, -1).max(axis=1, keepdims=True)
-    rounds = 8 * UNIT * (8 + math.sqrt(max(n, x.size)))  # of a sum in float64, of the sum of magnitudes (Higham, Mary 2019)
+    rounds = 8 * HALF * (8 + math.sqrt(max(n, x.size)))  # of a sum in float64, of the sum of magnitudes (Higham, Mary 2019)
     parts = _gradient(rows, c, [dc + change, rounds * (np.abs(c) + h * sizes) + 8 * dc], x.size // k)
     g, rest, error, rounded = (part.reshape(x.shape) / n for part in parts)
     value, off = exact_total(v) / n, 1.01 * exact_total(dv) / n
-    off += 4 * UNIT * abs(value)
+    off += 4 * HALF * abs(value)
     curved = h * sizes * (1.0 if "'Squared'" in str(loss) else rounds)  # f may come from its expansion around 0
     loose = rounds * exact_total(np.abs(v).sum(axis=1) + ((np.abs(c) + curved) * sizes).sum(axis=1)) / n
-    return value, (off + lost, off, loose), [g, 1.01 * (rest + error) + 2 * UNIT * np.abs(g), rounded + 2 * UNIT * np.abs(g)]
+    return value, (off + lost, off, loose), [g, 1.01 * (rest + error) + 2 * HALF * np.abs(g), rounded + 2 * HALF * np.abs(g)]
 
 
 def _least(C: Any, g: np.ndarray) -> tuple[float, float, float]:
@@ -225,8 +225,8 @@ def _least(C: Any, g: np.ndarray) -> tuple[float, float, float]:
     s = v.to_array()
     reached, low, name = exact_dot(g, s), v.low, f"{type(C).__module__}.{type(C).__name__}"
     if name == "extremal.sets.spectral.nuclear.NuclearBall" and min(g.shape) <= 1000:
-        low = -C.radius * float(np.linalg.norm(g, 2)) * (1 + 64 * max(g.shape) * UNIT)
-    slack = 64 * (1 + math.sqrt(g.size)) * UNIT * float(np.linalg.norm(g)) * (C.diameter + float(np.linalg.norm(s)))
+        low = -C.radius * float(np.linalg.norm(g, 2)) * (1 + 64 * max(g.shape) * HALF)
+    slack = 64 * (1 + math.sqrt(g.size)) * HALF * float(np.linalg.norm(g)) * (C.diameter + float(np.linalg.norm(s)))
     return (reached - slack if low is None else float(low)), reached, slack
 
 
@@ -262,9 +262,9 @@ def check_answer(
         off, rough = max(excesses(C, x), key=sum)
         start, size = exact_dot(g, x), exact_total(np.abs(x))
         wide, loosely, length = (float(np.linalg.norm(a)) for a in (error, rounded, x))
-        inside, allowed = off + rough, _INSIDE * D + 64 * UNIT * size
+        inside, allowed = off + rough, _INSIDE * D + 64 * HALF * size
         trusted = off - rough <= allowed < inside and bool(C.contains(x, _INSIDE))
-        bound = _LEAST + 8 * UNIT * (abs(start) + abs(low) + abs(least))
+        bound = _LEAST + 8 * HALF * (abs(start) + abs(low) + abs(least))
         gaps = max(0.0, start - reached - wide * D - bound), max(0.0, start - least + wide * D + bound)
         slack, apart = 1.01 * (loosely * D + own + bound), abs(start - low - gap) - (loosely + wide) * (D + length) - bound
         if not math.isfinite(f) or any(map(math.isnan, (below, above, loose, *gaps, slack, apart, inside))):
