@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from extremal.run.progress import observed
 from extremal.run.result import Certificate, Record, Result, Status
 from extremal.support.clock import Clock, TimeUp, deadline
 
+if TYPE_CHECKING:
+    from extremal.run.checkpoints.keeper import Keeper
+
 
 class Driver:
     """Runs a prepared method: everything around the loop that is not the method's business."""
@@ -37,8 +41,9 @@ class Driver:
         budget: Budget,
         callback: Callable[[State], object] | None = None,
         record: Record | float | None = None,
+        keeper: Keeper | None = None,
     ):
-        self.setup, self.f, self.C = setup, setup.f.inner, setup.C
+        self.setup, self.f, self.C, self.keeper = setup, setup.f.inner, setup.C, keeper
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # the method is for answers, not for comparisons
         self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
@@ -59,18 +64,25 @@ class Driver:
         """Run to a stop; return the result and the last state reached."""
         with observed(self.tol, self.atol) as progress:
             self.recorder.progress = progress
-            result, last = self._driven()
+            known = None if self.keeper is None else self.keeper.answer(self)
+            result, last = self._driven() if known is None else known
             if progress is not None:
                 progress.finish(result)
         return result, last
 
     def _driven(self) -> tuple[Result, State]:
-        state, status, states = None, None, loop(self.setup)
+        state, status, states, keeper = None, None, loop(self.setup), self.keeper
+        over = None if self.budget.max_seconds is None else self._over
         try:
-            with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over, self.clock):
+            with np.errstate(all="ignore"), deadline(over, self.clock), nullcontext() if keeper is None else keeper:
                 self.first = state = next(states)
-                while (status := self._stop(state)) is None:
-                    state = states.send(self._reach())
+                judged = keeper is not None and keeper.resumed(self, state)
+                while judged or (status := self._stop(state)) is None:
+                    if keeper is not None and not judged:
+                        keeper.look(self, state)
+                    judged, state = False, states.send(self._reach())
+                if keeper is not None:
+                    keeper.ended(self, state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except TimeUp:
@@ -89,7 +101,8 @@ class Driver:
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         with np.errstate(all="ignore"):  # checks below report numbers that are not finite
-            return counting_rows(state.calls, self._result, state, status), state
+            result = counting_rows(state.calls, self._result, state, status)
+        return (result if keeper is None else keeper.finish(self, result)), state
 
     def _over(self) -> bool:
         """Whether time is up, with a reserve for the final certificate."""
@@ -98,7 +111,7 @@ class Driver:
 
     def _late(self) -> bool:
         """Whether the driver needs a state now."""
-        return self._over() or self.recorder.watched()
+        return self._over() or self.recorder.watched() or (self.keeper is not None and self.keeper.due())
 
     def _reach(self) -> Reach | None:
         """How far the run may go before the driver needs a state; None if the run has no bursts."""

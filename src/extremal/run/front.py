@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def minimize(
     record: Record | float | None = None,
     bursts: bool | None = None,
     verbose: int = 0,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float | None = None,
 ) -> Result:
     """Minimise a finite sum over a convex set, and certify the answer.
 
@@ -110,9 +113,18 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
+    in_bursts, accuracy = callback is None if bursts is None else bursts, (tol, atol)
     with shown("minimize", check_verbose("minimize", verbose)):
-        setup = prepare("minimize", f, C, method, x0, seed, budget, callback is None if bursts is None else bursts, (tol, atol))
-        return Driver(setup, tol, atol, budget, callback, record).drive()[0]
+        if checkpoint is None:
+            setup, keeper = prepare("minimize", f, C, method, x0, seed, budget, in_bursts, accuracy), None
+        else:
+            from extremal.run.checkpoints.keeper import Keeper  # only for runs that are saved
+
+            keeper = Keeper("minimize", checkpoint, checkpoint_seconds)
+            first = keeper.first_budget(budget)
+            setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, accuracy)
+            setup = keeper.bind(setup, seed, record, budget, first)
+        return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
 
 
 def path(

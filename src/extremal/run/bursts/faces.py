@@ -24,7 +24,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import Reach
+from extremal.run.bursts.run import Reach, check_alike
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -131,6 +131,14 @@ class FaceBurst(ABC):
             self._count(made, estimate)
         return (made, Point(freeze(x), x), self.after(x, estimate, anew)) if made else (0, point, estimate)
 
+    def saved_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"iterations": self.iterations, "peaks": self._set.peaks}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take a saved state."""
+        self.iterations, self._set = int(state["iterations"]), self._set._replace(peaks=locked(state["peaks"]))
+
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch
         self.iterations += made
@@ -201,6 +209,15 @@ class _Saga(FaceBurst):
     @property
     def _bent(self) -> int:
         return bent_rows(self.gradient.batch)
+
+    def saved_state(self) -> dict[str, Any]:
+        return super().saved_state() | {"shown": self._shown, "arrays": self._arrays._asdict()}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        super().restore_state(state)
+        for name, fresh in self._arrays._asdict().items():
+            check_alike(name, state["arrays"][name], fresh, free=name in ("c", "m"))
+        self._shown, self._arrays = state["shown"], self._arrays._replace(**state["arrays"])
 
     def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
         d, b = math.prod(self.f.shape), self.gradient.batch
