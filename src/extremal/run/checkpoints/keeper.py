@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +172,7 @@ class Keeper:
         """Write the end of the run; a run that was interrupted, or that an error ended, keeps its last checkpoint."""
         if self._ended is not None:
             writer, self._ended = self._ended, None
-            self._write(writer, result, driver)
+            self._write(writer, replace(result, trace=copy(result.trace)), driver)  # its trace has one row more than the state's
         return result
 
     def _kept(self, driver: Driver, state: State, judged: bool) -> Writer:
