@@ -47,8 +47,18 @@ class KeptSet:
 
     def saved_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it: the last question and its answer, with what a warm oracle keeps of the answer."""
-        return {"inner": self.inner, "calls": self.calls, "_g": self._g, "_s": self._s, "_lent": self._lent}
+        kept = {"inner": self.inner, "calls": self.calls, "_g": self._g, "_s": self._s, "_lent": self._lent}
+        return kept | {"basis": bases().kept_of(self.inner, self._s) if "_program" in vars(self.inner) else None}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take a saved state."""
         vars(self).update({name: state[name] for name in ("inner", "calls", "_g", "_s", "_lent")})
+        if state["basis"] is not None:
+            bases().give(self.inner, self._s, state["basis"])
+
+
+def bases() -> Any:
+    """The bases of linear programs, for polytopes only."""
+    from extremal.sets.polytopes import bases
+
+    return bases
