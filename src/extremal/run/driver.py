@@ -64,7 +64,7 @@ class Driver:
         """Run to a stop; return the result and the last state reached."""
         with observed(self.tol, self.atol) as progress:
             self.recorder.progress = progress
-            known = None if self.keeper is None else self.keeper.answer(self)
+            known = None if self.keeper is None else self.keeper.answer()
             result, last = self._driven() if known is None else known
             if progress is not None:
                 progress.finish(result)
@@ -74,9 +74,9 @@ class Driver:
         state, status, states, keeper = None, None, loop(self.setup), self.keeper
         over = None if self.budget.max_seconds is None else self._over
         try:
-            with np.errstate(all="ignore"), deadline(over, self.clock), nullcontext() if keeper is None else keeper:
+            with np.errstate(all="ignore"), deadline(over, self.clock), nullcontext() if keeper is None else keeper.log:
                 self.first = state = next(states)
-                judged = keeper is not None and keeper.resumed(self, state)
+                judged = keeper is not None and keeper.resumed(self)
                 while judged or (status := self._stop(state)) is None:
                     if keeper is not None and not judged:
                         keeper.look(self, state)
@@ -102,7 +102,7 @@ class Driver:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         with np.errstate(all="ignore"):  # checks below report numbers that are not finite
             result = counting_rows(state.calls, self._result, state, status)
-        return (result if keeper is None else keeper.finish(self, result)), state
+        return (result if keeper is None else keeper.finish(result, state)), state
 
     def _over(self) -> bool:
         """Whether time is up, with a reserve for the final certificate."""

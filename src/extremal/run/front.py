@@ -24,6 +24,7 @@ from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.progress import check_verbose, last_line, next_part, shown
 from extremal.run.result import Calls, Record, Result
+from extremal.run.saving import run_inside, saving
 from extremal.sets.base import ConvexSet, Projectable
 from extremal.support.clock import counted
 
@@ -95,6 +96,12 @@ def minimize(
         1 shows passes, f, the gap and seconds during the run: one live line on a terminal (with rich), one output in a
         notebook, lines on standard error elsewhere. A run shorter than a second writes only its last line. The counts, the
         clock and every bit of the result stay the same.
+    checkpoint : path, optional
+        A file from which the same call goes on after it was stopped or killed, with the bits of a run that was never stopped. A
+        file of another problem is refused, with the difference. A call that had ended returns its result at once. Budgets may
+        be raised from call to call. See docs/checkpoints.md.
+    checkpoint_seconds : float, optional
+        Least time between two writes of this file. Default: 60, and more if a write takes more than 1 % of the time.
 
     Examples
     --------
@@ -113,18 +120,13 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
-    in_bursts, accuracy = callback is None if bursts is None else bursts, (tol, atol)
-    with shown("minimize", check_verbose("minimize", verbose)):
-        if checkpoint is None:
-            setup, keeper = prepare("minimize", f, C, method, x0, seed, budget, in_bursts, accuracy), None
-        else:
-            from extremal.run.checkpoints.keeper import Keeper  # only for runs that are saved
-
-            keeper = Keeper("minimize", checkpoint, checkpoint_seconds)
-            first = keeper.first_budget(budget)
-            setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, accuracy)
-            setup = keeper.bind(setup, seed, record, budget, first)
-        return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
+    in_bursts = callback is None if bursts is None else bursts
+    with shown("minimize", check_verbose("minimize", verbose)), saving("minimize", checkpoint, checkpoint_seconds):
+        with run_inside("minimize", budget) as keeper:
+            first = budget if keeper is None else keeper.first
+            setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, (tol, atol))
+            setup = setup if keeper is None else keeper.bind(setup, seed, record, (tol, atol))
+            return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
 
 
 def path(
@@ -139,6 +141,8 @@ def path(
     max_iter: int | None = None,
     max_seconds: float | None = None,
     verbose: int = 0,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float | None = None,
 ) -> list[Result]:
     """Minimise f over each of several sets, such as a regularisation path, and certify every answer.
 
@@ -158,6 +162,8 @@ def path(
     method, seed, tol, atol, max_grads, max_iter, max_seconds
         As for `minimize`, for each set.
     verbose : int
+        As for `minimize`, for all sets together.
+    checkpoint, checkpoint_seconds
         As for `minimize`, for all sets together.
 
     Examples
@@ -186,20 +192,37 @@ def path(
     fitted = [C.on(f.shape) for C in sets]
     results: dict[int, Result] = {}
     seen: list[tuple[float, State]] = []
-    with shown("path", check_verbose("path", verbose)):
+    with shown("path", check_verbose("path", verbose)), saving("path", checkpoint, checkpoint_seconds):
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
-            with counted() as asked:
-                x0, memory, spent = next_start(f, fitted[i], seen, tol, atol) if seen else (None, None, Calls())
-            setup = prepare("path", f, fitted[i], method, x0, seed, replace(budget, sets=len(sets)), accuracy=(tol, atol))
-            calls = setup.C.calls
-            calls.certificate_lmos += asked.calls
-            calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
-            results[i], last = Driver(_resumed(setup, seen[-1][1], memory) if seen else setup, tol, atol, budget).drive()
+            with run_inside("path", budget) as keeper:
+                first = replace(budget if keeper is None else keeper.first, sets=len(sets))
+                setup = _next_setup(f, fitted[i], method, seed, first, seen, (tol, atol))
+                setup = setup if keeper is None else keeper.bind(setup, seed, None, (tol, atol), keep_last=True)
+                results[i], last = Driver(setup, tol, atol, budget, keeper=keeper).drive()
             seen = [*seen[-2:], (fitted[i].diameter, last)]
         met = sum(result.converged for result in results.values())
         last_line(f"{met} of {len(sets)} sets are within the tolerance", costs=True)
     return [results[i] for i in range(len(sets))]
+
+
+def _next_setup(
+    f: Smooth,
+    C: ConvexSet,
+    method: Recipe | str | None,
+    seed: int,
+    budget: Budget,
+    seen: list[tuple[float, State]],
+    accuracy: tuple[float, float],
+) -> Setup:
+    """The run over the next set, with what the earlier ones leave to it."""
+    with counted() as asked:
+        x0, memory, spent = next_start(f, C, seen, *accuracy) if seen else (None, None, Calls())
+    setup = prepare("path", f, C, method, x0, seed, budget, accuracy=accuracy)
+    calls = setup.C.calls
+    calls.certificate_lmos += asked.calls
+    calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
+    return _resumed(setup, seen[-1][1], memory) if seen else setup
 
 
 def next_start(

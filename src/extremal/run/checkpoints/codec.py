@@ -152,6 +152,7 @@ class Reader:
         """Compute the cached properties that objects had, without counting: steps may ask whether they are there."""
         for item, name in self._caches:
             counting_rows(None, getattr, item, name)
+        self._caches.clear()
 
     def _make(self, at: int) -> None:
         word, *rest = self._nodes[at]

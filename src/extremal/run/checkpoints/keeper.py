@@ -1,241 +1,207 @@
-"""The checkpoint of a run: when it is written, what it holds, and how the same call goes on from it."""
+"""One run of a log: what is compared, what is kept of it, and how it goes on."""
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from extremal import checks
 from extremal.checks import InputError
 from extremal.data.parts import counting_rows
 from extremal.methods.method import Budget
-from extremal.run.checkpoints import container
-from extremal.run.checkpoints.codec import Reader, Writer, caches_in, restore, saved
+from extremal.run.checkpoints.codec import Writer, caches_in, restore, saved
+from extremal.run.checkpoints.log import Entry, Log
 from extremal.run.checkpoints.problem import described, difference, names_of
 from extremal.run.result import Result, Status
-from extremal.support.versions import versions
 
 if TYPE_CHECKING:
     from extremal.run.driver import Driver
     from extremal.run.loop import Setup, State
 
-SECONDS = 60.0  # least time between two checkpoints, unless the caller says otherwise,
-SHARE = 0.01  # and the largest share of the time that writing them takes then
-LIVE = ("f", "C", "calls", "burst")  # parts of a run that change in place, in the order in which they are restored
+LIVE = ("f", "C", "burst", "calls")  # parts of a run that change in place; the counts are restored last
 DRIVER = ("last", "best", "tight", "gap_due", "headway", "floor", "value_due", "tail", "first")
-GOES_ON = Status.CALLBACK  # the callback wanted a pause
-Now = Callable[[], float]
+LIMITS = ("max_grads", "max_iter", "max_seconds")
+FINISHED = (Status.GAP, Status.STALLED, Status.PRECISION)  # a larger budget changes nothing
+MISTAKES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError)
 
 
 class Keeper:
-    """Writes the checkpoints of one run, and brings the run back to the last of them.
+    """Saves one run, and brings it back to its last state. ``old`` is what the file has of it."""
 
-    ``now`` is the clock by which it writes. After SIGINT or SIGTERM, the run stops at its next state, which it writes first.
-    """
+    def __init__(self, log: Log, call: str, at: int, budget: Budget, old: dict[str, Any] | None):
+        self.log, self.call, self.at, self.old = log, call, at, old
+        self.budget, self.first = budget, budget
+        self.result: Result | None = None
+        self._root: dict[str, Any] | None = None
+        self._keep_last = False
+        self._ended: tuple[Writer, list[Any]] | None = None
+        if old is not None:
+            if old.get("call") != call:
+                self._refuse(f"run {at + 1} was a call of `{old.get('call')}`, and is one of `{call}` now")
+            self.first = self._allowed(budget, old)
 
-    def __init__(self, call: str, path: object, seconds: float | None, now: Now = time.monotonic):
-        self.call, self.path, self.now = call, container.check_place(call, path), now
-        self.seconds = None if seconds is None else checks.at_least(call, "checkpoint_seconds", seconds, 0)
-        self.found, self.note = container.read(call, self.path)
-        self.sound = self.found is not None and self.found.path == self.path  # the file may become the one before
-        self.due_at = now() + (SECONDS if self.seconds is None else self.seconds)
-        self.signal: int | None = None  # the signal that has arrived
-        self._ended: Writer | None = None  # the state at the end, to which the result will be added
+    def _allowed(self, budget: Budget, old: dict[str, Any]) -> Budget:
+        """The budget that the steps of the run know: that of the first call. A later call may raise it, and not lower it."""
+        for name, before in zip(LIMITS, old["budget"], strict=True):
+            new = getattr(budget, name)
+            if new is not None and (before is None or new < before):
+                self._refuse(f"`{name}` was {before} there, and is {new} now; it may be raised only")
+        return Budget(*old["first_budget"])
+
+    def _refuse(self, why: str) -> None:
+        self.log.refuse(why if self.at == 0 and len(self.log.old) <= 1 else f"in run {self.at + 1}, {why}")
 
     # before the run
 
-    def first_budget(self, budget: Budget) -> Budget:
-        """The budget that the steps of the run know: that of the first call. A call may raise it, and not lower it."""
-        if self.found is None:
-            return budget
-        first, last = (Budget(**self.found.header[name]) for name in ("first_budget", "budget"))
-        for name in ("max_grads", "max_iter", "max_seconds"):
-            old, new = getattr(last, name), getattr(budget, name)
-            if new is not None and (old is None or new < old):
-                self._refuse(f"`{name}` was {old} there, and is {new} now; it may only be raised")
-        return first
-
-    def bind(self, setup: Setup, seed: int, record: Any, budget: Budget, first: Budget) -> Setup:
+    def bind(self, setup: Setup, seed: int, record: Any, accuracy: tuple[float, float], keep_last: bool = False) -> Setup:
         """Compare the problem with that of the file; the setup from which the run goes on."""
-        self._setup, self._budget = setup, {"budget": _plain(budget), "first_budget": _plain(first)}
+        log, self._keep_last = self.log, keep_last
         roots = {"f": setup.f.inner, "C": setup.whole, "method": setup.method, "oracle": setup.C.inner}
-        self._names, self._given = names_of(roots)
         live = {"run.f": setup.f, "run.C": setup.C, "run.calls": setup.f.calls, "run.sampler": setup.sampler}
         live |= {"run.burst": setup.burst} if setup.burst is not None else {}
-        self._names |= {id(item): name for name, item in live.items()}
-        self._given |= live
-        self._problem = {"seed": repr(seed), "extremal": versions()["extremal"], "bursts": repr(setup.burst is not None)}
+        self._names, given = names_of({f"{self.at}.{name}": root for name, root in roots.items()})
+        given |= {f"{self.at}.{name}": item for name, item in live.items()}
+        log.name(self._names | {id(item): f"{self.at}.{name}" for name, item in live.items()}, given)
+        self._mine = given
+        problem = {"seed": repr(seed), "bursts": repr(setup.burst is not None)}
         for name in ("f", "C", "method"):
-            self._problem |= described(roots[name], name)
-        self._problem |= described(setup.point.x, "x0") | described(record, "record")
-        if self.found is None:
+            problem |= described(roots[name], name)
+        problem |= described(setup.point.x, "x0") | described(record, "record")
+        self.facts: dict[str, Any] = {
+            "call": self.call,
+            "tol": list(accuracy),
+            "budget": [getattr(self.budget, name) for name in LIMITS],
+            "first_budget": [getattr(self.first, name) for name in LIMITS],
+            "problem": problem,
+        }
+        if self.old is None:
             self._try(setup)
             return setup
-        if self.found.header.get("kind") != "run":
-            self._refuse(f"it was written by `{self.found.header.get('kind')}`")
-        found = difference(self.found.header["problem"], self._problem)
+        found = difference(self.old["problem"], problem)
         if found is not None:
             self._refuse(found)
-        return self._read(setup)
+        return self._found(setup)
 
     def _try(self, setup: Setup) -> None:
-        """Refuse a run with a part that no checkpoint can hold, before it begins."""
+        """Refuse a start that no checkpoint can hold, before the run begins."""
         try:
-            Writer(self._names).put(setup.point)
+            Writer(self.log.names).put(setup.point)
         except InputError as error:
             raise InputError(f"`{self.call}(checkpoint=...)` cannot save this run: {error}") from None
 
-    def _refuse(self, why: str) -> None:
-        where = self.path if self.found is None else self.found.path
-        raise InputError(f"`{self.call}(checkpoint=...)`: {where} is of another run: {why}")
-
-    def _read(self, setup: Setup) -> Setup:
-        assert self.found is not None
+    def _found(self, setup: Setup) -> Setup:
+        """The setup at the state of the file, or at the start if the file has only the result, and a call wants more."""
+        log, old = self.log, self.old
+        assert old is not None
         try:
-            counting_rows(None, self._decode)
-            state: State = self._root["state"]
-            return replace(setup, point=state.point, estimate=state.estimate, k=state.k)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
+            counting_rows(None, self._decode, old)
+        except MISTAKES as error:
             if isinstance(error, InputError):
                 self._refuse(str(error))
-            raise InputError(f"`{self.call}(checkpoint=...)`: {self.found.path} holds no state of a run ({error})") from error
+            raise InputError(f"`{log.call}(checkpoint=...)`: {log.path} holds no state of a run ({error})") from error
+        if self._root is None and self._answered() is None:
+            log.forget()
+        if self._root is None:
+            return setup
+        state: State = self._root["state"]
+        method = setup.method
+        why = "; ".join(filter(None, (method.why, log.note)))
+        return replace(setup, point=state.point, estimate=state.estimate, k=state.k, method=method.chosen(why, method.guarded))
 
-    def _decode(self) -> None:
-        """Make the values of the file, and give the changing parts of the run their states; the counts come last."""
-        assert self.found is not None
-        header, given = self.found.header, self._given
-        reader = Reader(header["nodes"], given, self.found.fill)
-        self._root: dict[str, Any] = reader.get(header["root"])
-        self._result: Result | None = reader.get(header["result"])
-        for name, caches in self._root["caches"].items():
-            reader.note(given[name], caches)
-        for name in LIVE:
-            if f"run.{name}" in given:
-                restore(given[f"run.{name}"], self._root["live"][name])
+    def _decode(self, old: dict[str, Any]) -> None:
+        """Make the values of the file, and give the changing parts of the run their states."""
+        reader = self.log.reader
+        self.result, self._root, self._last = (reader.get(old[name]) for name in ("result", "state", "last"))
+        held = self._root or self._last
+        if held is None:
+            return
+        for name, caches in held["caches"].items():
+            reader.note(self.log.given[name], caches)
         reader.finish()
-        restore(given["run.calls"], self._root["live"]["calls"])
+        for name in LIVE:
+            if f"{self.at}.run.{name}" in self._mine:
+                restore(self._mine[f"{self.at}.run.{name}"], held["live"][name])
 
     # at the beginning of the run
 
-    def answer(self, driver: Driver) -> tuple[Result, State] | None:
-        """The result, if the file has the end of the same run."""
-        if self.found is None or self._result is None or self._result.status is GOES_ON or not self._same(driver):
+    def answer(self) -> tuple[Result, State | None] | None:
+        """The result and the last state, if the file has the end of the same run."""
+        result = self._answered()
+        if result is None:
             return None
-        return self._result, self._root["state"]
+        self.log.entries.append(Entry(self.facts, result, self._last))
+        held = self._last or self._root
+        return result, None if held is None else held["state"]
 
-    def _same(self, driver: Driver) -> bool:
-        header = self.found.header if self.found is not None else {}
-        return header["budget"] == self._budget["budget"] and header["tol"] == [driver.tol, driver.atol]
+    def _answered(self) -> Result | None:
+        if self.old is None or self.result is None or self.result.status is Status.CALLBACK:
+            return None  # a callback wants a pause
+        same = all(self.old[name] == self.facts[name] for name in ("tol", "budget"))
+        more = self.old["tol"] == self.facts["tol"] and self.result.status in FINISHED
+        return self.result if same or more else None
 
-    def resumed(self, driver: Driver, state: State) -> bool:
+    def resumed(self, driver: Driver) -> bool:
         """Bring the driver to the state of the file; whether the driver has judged this state before."""
-        if self.found is None:
-            return False
         root, recorder = self._root, driver.recorder
+        if root is None:
+            return False
         for name in DRIVER:
             setattr(driver, name, root["driver"][name])
         recorder.next, recorder.trace = root["next"], root["trace"]
         driver.clock.move_to(*root["clock"])
-        if self._same(driver) and driver.unlimited:
-            driver.budget = Budget(**root["budget"])
-        return bool(root["judged"]) or (self._result is not None and self._result.status is GOES_ON)
+        if driver.unlimited:
+            driver.budget = Budget(*root["budget"])
+        return bool(root["judged"]) or (self.result is not None and self.result.status is Status.CALLBACK)
 
     # during the run
 
     def due(self) -> bool:
         """Whether it is time to write, or to stop."""
-        return self.signal is not None or self.now() >= self.due_at
+        return self.log.due()
 
     def look(self, driver: Driver, state: State) -> None:
         """Write the state if it is time; stop the run if a signal has arrived."""
-        if not self.due():
+        if not self.log.due():
             return
         with driver.clock.paused():
-            before = self.now()
-            self._write(self._kept(driver, state, judged=True), None, driver)
-            after = self.now()
-        least = max(SECONDS, (after - before) / SHARE) if self.seconds is None else self.seconds
-        self.due_at = after + least
-        if self.signal is not None:
-            self._stop(self.signal)
+            self.log.write(*self._kept(driver, state, judged=True))
+        if self.log.signal is not None:
+            self.log.stop(self.log.signal)
 
     def ended(self, driver: Driver, state: State) -> None:
-        """Keep the state at the end; certificates of the result come after it."""
+        """Keep the state at the end, before the certificates of the result."""
         self._ended = self._kept(driver, state, judged=False)
 
-    def finish(self, driver: Driver, result: Result) -> Result:
-        """Write the end of the run; a run that was interrupted, or that an error ended, keeps its last checkpoint."""
-        if self._ended is not None:
-            writer, self._ended = self._ended, None
-            self._write(writer, replace(result, trace=copy(result.trace)), driver)  # its trace has one row more than the state's
+    def finish(self, result: Result, state: State) -> Result:
+        """Take the result; a run that was interrupted, or that an error ended, keeps its last checkpoint."""
+        if self._ended is None:
+            return result
+        (writer, runs), self._ended = self._ended, None
+        last = {"state": state, "caches": self._caches(), "live": self._live()} if self._keep_last else None
+        kept = replace(result, trace=copy(result.trace))  # its trace has one row more than that of the state
+        runs[-1] |= {"result": writer.put(kept), "last": writer.put(last)}
+        self.log.end_run(Entry(self.facts, kept, last), writer, runs)
         return result
 
-    def _kept(self, driver: Driver, state: State, judged: bool) -> Writer:
-        writer, recorder, clock = Writer(self._names), driver.recorder, driver.clock
-        live = {name: saved(item) for name in LIVE if (item := self._given.get(f"run.{name}")) is not None}
-        caches = {name: known for name, item in self._given.items() if (known := caches_in(item))}
+    def _caches(self) -> dict[str, list[str]]:
+        return {name: known for name, item in self._mine.items() if (known := caches_in(item))}
+
+    def _live(self) -> dict[str, Any]:
+        parts = {name: self._mine.get(f"{self.at}.run.{name}") for name in LIVE}
+        return {name: saved(item) for name, item in parts.items() if item is not None}
+
+    def _kept(self, driver: Driver, state: State, judged: bool) -> tuple[Writer, list[Any]]:
+        (writer, runs), recorder, clock = self.log.writer(), driver.recorder, driver.clock
         root = {
             "state": state,
-            "caches": caches,
-            "live": live,
+            "live": self._live(),
+            "caches": self._caches(),
             "driver": {name: getattr(driver, name) for name in DRIVER},
             "next": recorder.next,
             "trace": recorder.trace,
             "clock": (clock.seconds, clock.cpu),
             "judged": judged,
-            "budget": _plain(driver.budget),
+            "budget": tuple(getattr(driver.budget, name) for name in LIMITS),
         }
-        self._root_at = writer.put(root)
-        return writer
-
-    def _write(self, writer: Writer, result: Result | None, driver: Driver) -> None:
-        header = {
-            "kind": "run",
-            "versions": versions(),
-            "problem": self._problem,
-            "tol": [driver.tol, driver.atol],
-            **self._budget,
-            "root": self._root_at,
-            "result": writer.put(result),
-            "nodes": writer.nodes,
-        }
-        container.write(self.path, header, writer.blocks, self.sound)
-        self.sound = True
-
-    # signals
-
-    def __enter__(self) -> Keeper:
-        """Take the signals that ask for an end, on the main thread only."""
-        self._handlers: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                    self._handlers[number] = signal.signal(number, self._noted)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def _noted(self, number: int, frame: object) -> None:
-        """Note the first signal; the second ends the run at once."""
-        if self.signal is not None:
-            self._stop(number)
-        self.signal = number
-
-    def _stop(self, number: int) -> None:
-        if number == signal.SIGTERM:
-            signal.signal(number, self._handlers.pop(number, signal.SIG_DFL))
-            signal.raise_signal(number)
-        raise KeyboardInterrupt
-
-
-def _plain(budget: Budget) -> dict[str, Any]:
-    return {name: value for name, value in asdict(budget).items() if name in ("max_grads", "max_iter", "max_seconds")}
-
-
+        facts = self.facts | {"state": writer.put(root), "last": None, "result": None}
+        return writer, [*runs, facts]
