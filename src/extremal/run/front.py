@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.gradients.base import sample_of, value_of
 from extremal.methods.method import Budget, Recipe
-from extremal.moves.newton.model import Memory
 from extremal.objectives.base import Smooth
-from extremal.objectives.expansion import Expansion
 from extremal.points.active import ActiveSet
-from extremal.points.iterates import farthest, freeze
-from extremal.run.counting import CountedObjective
 from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.progress import check_verbose, last_line, next_part, shown
-from extremal.run.result import Calls, Record, Result
+from extremal.run.result import Record, Result
 from extremal.run.saving import run_inside, saving
-from extremal.sets.base import ConvexSet, Projectable
-from extremal.support.clock import counted
+from extremal.run.starts import Problem
+from extremal.sets.base import ConvexSet
+
+if TYPE_CHECKING:
+    from extremal.run.checkpoints.keeper import Keeper
 
 
 def minimize(
@@ -190,15 +187,14 @@ def path(
         if not isinstance(C, ConvexSet):
             raise InputError(f"`path(sets=...)` must hold sets such as L1Ball(20.0), got {C!r}")
     fitted = [C.on(f.shape) for C in sets]
+    problem = Problem(f, method, seed, (tol, atol))
     results: dict[int, Result] = {}
     seen: list[tuple[float, State]] = []
     with shown("path", check_verbose("path", verbose)), saving("path", checkpoint, checkpoint_seconds):
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
             with run_inside("path", budget) as keeper:
-                first = replace(budget if keeper is None else keeper.first, sets=len(sets))
-                setup = _next_setup(f, fitted[i], method, seed, first, seen, (tol, atol))
-                setup = setup if keeper is None else keeper.bind(setup, seed, None, (tol, atol), keep_last=True)
+                setup = _next(problem, fitted[i], replace(budget, sets=len(sets)), seen, keeper)
                 results[i], last = Driver(setup, tol, atol, budget, keeper=keeper).drive()
             seen = [*seen[-2:], (fitted[i].diameter, last)]
         met = sum(result.converged for result in results.values())
@@ -206,88 +202,13 @@ def path(
     return [results[i] for i in range(len(sets))]
 
 
-def _next_setup(
-    f: Smooth,
-    C: ConvexSet,
-    method: Recipe | str | None,
-    seed: int,
-    budget: Budget,
-    seen: list[tuple[float, State]],
-    accuracy: tuple[float, float],
-) -> Setup:
-    """The run over the next set, with what the earlier ones leave to it."""
-    with counted() as asked:
-        x0, memory, spent = next_start(f, C, seen, *accuracy) if seen else (None, None, Calls())
-    setup = prepare("path", f, C, method, x0, seed, budget, accuracy=accuracy)
-    calls = setup.C.calls
-    calls.certificate_lmos += asked.calls
-    calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
-    return _resumed(setup, seen[-1][1], memory) if seen else setup
-
-
-def next_start(
-    f: Smooth, C: ConvexSet, seen: list[tuple[float, State]], tol: float, atol: float
-) -> tuple[np.ndarray, Any, Calls]:
-    """The start over the next set, the model of f that led there, and the calls for it.
-
-    The start is the minimiser of a known quadratic function, or an extrapolation of the last solutions.
-    """
-    last = seen[-1][1]
-    memory, counting = last.point.memory, CountedObjective(f, Calls(), last.f.columns)
-    if isinstance(memory, Memory) and memory.part.f is last.f:
-        memory = replace(memory, part=memory.part.of(counting))
-    from extremal.moves.newton.onward import onward  # for paths only
-
-    found = onward(counting, C, last.x, last.estimate, memory, tol, atol)
-    x, memory = (ahead(C.diameter, seen), None) if found is None else found
-    return moved_inside(C, x), memory, counting.calls
-
-
-def ahead(size: float, seen: list[tuple[float, State]]) -> np.ndarray:
-    """Extrapolate the last three solutions to the new size by a parabola; entries that would change sign become 0."""
-    x, sizes = seen[-1][1].x, [size for size, _ in seen]
-    if not isinstance(x, np.ndarray) or len(set(sizes)) < len(sizes):
-        return x
-    shares = [math.prod((size - b) / (a - b) for b in sizes if b != a) for a in sizes]  # Lagrange polynomials
-    new = sum(share * state.x for share, (_, state) in zip(shares, seen, strict=True))
-    return np.where(new * x > 0, new, 0).astype(x.dtype)
-
-
-def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
-    """x if it is in the set, else its projection, or the last feasible point on the segment from ``C.start()`` to x."""
-    if C.contains(x):
-        return x
-    if isinstance(C, Projectable) and isinstance(x, np.ndarray):
-        return C.project(x)
-    start = C.start()
-    return start + farthest(lambda t: C.contains(start + t * (x - start)), 1e-6) * (x - start)
-
-
-def _resumed(setup: Setup, last: State, memory: Any) -> Setup:
-    """Carry over the atoms, quadratic model and gradient of the last run, where they are still valid."""
-    point = setup.point
-    if type(point) is not type(last.point):
-        return setup
-    same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
-    kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
-    memory = last.point.memory if memory is None else memory
-    if memory is not None:
-        kept["memory"] = replace(memory, gap=np.inf, part=memory.part.of(setup.f))
-    if last.f.expanded is not None:
-        model = sample_of(last.estimate)
-        setup.f.expanded = replace(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f.inner)
-        same = False  # a gradient costs less than its check
-    estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
-    if estimate is not None and sample_of(estimate) is not None:
-        estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]
-        freeze(estimate.g)
-    return replace(setup, point=replace(point, **kept), estimate=estimate)
-
-
-def _all_inside(setup: Setup, last: State) -> bool:
-    """Whether every atom of the last run is in the new set."""
-    atoms = last.point.active
-    return atoms is not None and all(setup.C.contains(v.to_array()) for v in atoms.vertices)
+def _next(problem: Problem, C: ConvexSet, budget: Budget, seen: list[tuple[float, State]], keeper: Keeper | None) -> Setup:
+    """The next run of a path; one that a checkpoint has began where the checkpoint says."""
+    if keeper is None:
+        return problem.after(C, budget, seen)[1]
+    x0, setup = problem.after(C, budget, seen) if keeper.old is None else (keeper.start, None)
+    setup = problem.setup(C, budget, x0) if setup is None else setup
+    return keeper.bind(setup, problem.seed, None, problem.accuracy, start=(x0,))
 
 
 def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:

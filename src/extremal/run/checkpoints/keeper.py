@@ -33,7 +33,7 @@ class Keeper:
         self.budget, self.first = budget, budget
         self.result: Result | None = None
         self._root: dict[str, Any] | None = None
-        self._keep_last = False
+        self._start: tuple[Any] | None = None
         self._ended: tuple[Writer, list[Any]] | None = None
         if old is not None:
             if old.get("call") != call:
@@ -53,9 +53,18 @@ class Keeper:
 
     # before the run
 
-    def bind(self, setup: Setup, seed: int, record: Any, accuracy: tuple[float, float], keep_last: bool = False) -> Setup:
-        """Compare the problem with that of the file; the setup from which the run goes on."""
-        log, self._keep_last = self.log, keep_last
+    @property
+    def start(self) -> Any:
+        """The start that the file has for a run of a path."""
+        assert self.old is not None
+        return self.log.reader.get(self.old["start"])
+
+    def bind(self, setup: Setup, seed: int, record: Any, accuracy: tuple[float, float], start: tuple[Any] | None = None) -> Setup:
+        """Compare the problem with that of the file; the setup from which the run goes on.
+
+        A run of a path has its ``start``, a point or None, and leaves its last state to the next ones.
+        """
+        log, self._start = self.log, start
         roots = {"f": setup.f.inner, "C": setup.whole, "method": setup.method, "oracle": setup.C.inner}
         live = {"run.f": setup.f, "run.C": setup.C, "run.calls": setup.f.calls, "run.sampler": setup.sampler}
         live |= {"run.burst": setup.burst} if setup.burst is not None else {}
@@ -74,6 +83,8 @@ class Keeper:
             "first_budget": [getattr(self.first, name) for name in LIMITS],
             "problem": problem,
         }
+        if start is not None and self.old is not None and any(self.old[name] != self.facts[name] for name in ("tol", "budget")):
+            self._refuse("its tolerances or budgets were others; a path keeps them")
         if self.old is None:
             self._try(setup)
             return setup
@@ -129,7 +140,7 @@ class Keeper:
         result = self._answered()
         if result is None:
             return None
-        self.log.entries.append(Entry(self.facts, result, self._last))
+        self.log.entries.append(Entry(self.facts, result, self._last, self._from))
         held = self._last or self._root
         return result, None if held is None else held["state"]
 
@@ -177,11 +188,15 @@ class Keeper:
         if self._ended is None:
             return result
         (writer, runs), self._ended = self._ended, None
-        last = {"state": state, "caches": self._caches(), "live": self._live()} if self._keep_last else None
+        last = {"state": state, "caches": self._caches(), "live": self._live()} if self._start is not None else None
         kept = replace(result, trace=copy(result.trace))  # its trace has one row more than that of the state
         runs[-1] |= {"result": writer.put(kept), "last": writer.put(last)}
-        self.log.end_run(Entry(self.facts, kept, last), writer, runs)
+        self.log.end_run(Entry(self.facts, kept, last, self._from), writer, runs)
         return result
+
+    @property
+    def _from(self) -> Any:
+        return None if self._start is None else self._start[0]
 
     def _caches(self) -> dict[str, list[str]]:
         return {name: known for name, item in self._mine.items() if (known := caches_in(item))}
@@ -203,5 +218,5 @@ class Keeper:
             "judged": judged,
             "budget": tuple(getattr(driver.budget, name) for name in LIMITS),
         }
-        facts = self.facts | {"state": writer.put(root), "last": None, "result": None}
+        facts = self.facts | {"state": writer.put(root), "last": None, "result": None, "start": writer.put(self._from)}
         return writer, [*runs, facts]

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from extremal import checks
@@ -33,7 +33,7 @@ class Entry:
     facts: dict[str, Any]  # the call, the budgets, the tolerances and the problem, in plain JSON
     result: Any = None
     last: dict[str, Any] | None = None  # where it ended, if the next run starts from there
-    names: list[str] = field(default_factory=list)  # of the objects of its call
+    start: Any = None  # where it began, if it is a run of a path
 
 
 class Log:
@@ -100,7 +100,8 @@ class Log:
         writer, runs = Writer(self.names), list[Any]()
         for i, entry in enumerate(self.entries):
             last = entry.last if i >= len(self.entries) - KEPT else None
-            runs.append(entry.facts | {"state": None, "last": writer.put(last), "result": writer.put(entry.result)})
+            kept = {"last": writer.put(last), "result": writer.put(entry.result), "start": writer.put(entry.start)}
+            runs.append(entry.facts | {"state": None} | kept)
         return writer, runs
 
     def write(self, writer: Writer, runs: list[Any]) -> None:
