@@ -82,8 +82,6 @@ def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep
                 digest.update(piece)
                 file.write(piece)
             file.write(digest.digest())
-            file.flush()
-            os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             if keep:
                 os.replace(path, previous(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from extremal.checks import InputError
 from extremal.methods.method import Budget
 from extremal.run.checkpoints import container
 from extremal.run.checkpoints.codec import Reader, Writer
-from extremal.support.versions import versions
+from extremal.support.versions import known_version
 
 if TYPE_CHECKING:
     from extremal.run.checkpoints.keeper import Keeper
@@ -58,8 +59,8 @@ class Log:
         self._ended: tuple[Writer, list[Any]] | None = None  # the state at the end of the last run, not written yet
         self._handlers: dict[int, Any] = {}
         self._wait(0.0)
-        if self.found is not None and (header.get("kind") != KIND or header.get("extremal") != versions()["extremal"]):
-            self.refuse(f"it is of version {header.get('extremal')} of extremal, and this is {versions()['extremal']}")
+        if self.found is not None and (header.get("kind") != KIND or header.get("extremal") != known_version()):
+            self.refuse(f"it was written by version {header.get('extremal')} of extremal, and this is {known_version()}")
 
     def next_run(self, call: str, budget: Budget) -> Keeper:
         """The keeper of the next run."""
@@ -107,7 +108,8 @@ class Log:
     def write(self, writer: Writer, runs: list[Any]) -> None:
         """Write the file, and set the time of the next write."""
         before = self.now()
-        header = {"kind": KIND, "extremal": versions()["extremal"], "versions": versions(), "runs": runs, "nodes": writer.nodes}
+        made = {name: sys.modules[name].__version__ for name in ("numpy", "numba") if name in sys.modules}
+        header = {"kind": KIND, "extremal": known_version(), "made_with": made, "runs": runs, "nodes": writer.nodes}
         container.write(self.path, header, writer.blocks, self.sound)
         self.sound = True
         self._wait(self.now() - before)
