@@ -35,10 +35,10 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.name}.previous")
 
 
-def check_place(call: str, path: object) -> Path:
+def check_place(said: str, path: object) -> Path:
     """The path of a checkpoint, checked before the run."""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-        raise InputError(f'`{call}(checkpoint=...)` must be a path such as "run.ckpt", got {path!r}')
+        raise InputError(f'{said} must be a path such as "run.ckpt", got {path!r}')
     place = Path(os.fsdecode(path))
     check_out(previous(place))
     return check_out(place)
@@ -87,29 +87,29 @@ def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep
                 os.replace(path, previous(path))
 
 
-def read(call: str, path: Path) -> tuple[Contents | None, str]:
+def read(said: str, path: Path) -> tuple[Contents | None, str]:
     """The checkpoint at ``path``, or the one before it if that one is damaged; and a sentence about it. None if there is none."""
     reasons = list[str]()
     for place in (path, previous(path)):
         try:
-            found = _opened(call, place)
+            found = _opened(said, place)
         except FileNotFoundError:
             continue
         except Damaged as damage:
             reasons.append(f"{place} is damaged: {damage}")
             continue
         except OSError as error:
-            raise InputError(f"`{call}(checkpoint=...)`: {place} cannot be read ({error.strerror})") from error
+            raise InputError(f"{said}: {place} cannot be read ({error.strerror})") from error
         note = f"{'; '.join(reasons)}; the run goes on from the checkpoint before it" if reasons else ""
         if note:
             logging.getLogger("extremal").warning("checkpoint: %s", note)
         return found, note
     if reasons:
-        raise InputError(f"`{call}(checkpoint=...)`: {'; '.join(reasons)}; remove it, and the run begins anew")
+        raise InputError(f"{said}: {'; '.join(reasons)}; remove it, and the run begins anew")
     return None, ""
 
 
-def _opened(call: str, path: Path) -> Contents:
+def _opened(said: str, path: Path) -> Contents:
     """A whole file with its header; a newer format is refused."""
     with open(path, "rb") as file:
         head = file.read(len(MAGIC) + SIZES)
@@ -119,7 +119,7 @@ def _opened(call: str, path: Path) -> Contents:
         if form != FORMAT:
             if 0 < form < 2**16:
                 raise InputError(
-                    f"`{call}(checkpoint=...)`: {path} has format {form}, and this version of extremal reads format {FORMAT}"
+                    f"{said}: {path} has format {form}, and this version of extremal reads format {FORMAT}"
                 )
             raise Damaged("it has no format")
         rest = os.fstat(file.fileno()).st_size - len(head) - DIGEST

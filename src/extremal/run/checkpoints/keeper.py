@@ -75,7 +75,8 @@ class Keeper:
         problem = {"seed": repr(seed), "bursts": repr(setup.burst is not None)}
         for name in ("f", "C", "method"):
             problem |= described(roots[name], name)
-        problem |= described(setup.point.x, "x0") | described(record, "record")
+        problem |= {} if start is not None else described(setup.point.x, "x0")
+        problem |= described(record, "record")
         self.facts: dict[str, Any] = {
             "call": self.call,
             "tol": list(accuracy),
@@ -98,7 +99,7 @@ class Keeper:
         try:
             Writer(self.log.names).put(setup.point)
         except InputError as error:
-            raise InputError(f"`{self.call}(checkpoint=...)` cannot save this run: {error}") from None
+            raise InputError(f"{self.log.said}: this run cannot be saved: {error}") from None
 
     def _found(self, setup: Setup) -> Setup:
         """The setup at the state of the file, or at the start if the file has only the result, and a call wants more."""
@@ -109,7 +110,7 @@ class Keeper:
         except MISTAKES as error:
             if isinstance(error, InputError):
                 self._refuse(str(error))
-            raise InputError(f"`{log.call}(checkpoint=...)`: {log.path} holds no state of a run ({error})") from error
+            raise InputError(f"{log.said}: {log.path} holds no state of a run ({error})") from error
         if self._root is None and self._answered() is None:
             log.forget()
         if self._root is None:

@@ -44,10 +44,11 @@ class Log:
     """
 
     def __init__(self, call: str, path: object, seconds: float | None, now: Now = time.monotonic):
-        self.call, self.path, self.now = call, container.check_place(call, path), now
-        name = "seconds" if call == "checkpoint" else "checkpoint_seconds"
-        self.seconds = None if seconds is None else checks.at_least(call, name, seconds, 0)
-        self.found, self.note = container.read(call, self.path)
+        name, pause = ("path", "seconds") if call == "checkpoint" else ("checkpoint", "checkpoint_seconds")
+        self.said = "--checkpoint" if call == "solve" else f"`{call}({name}=...)`"
+        self.path, self.now = container.check_place(self.said, path), now
+        self.seconds = None if seconds is None else checks.at_least(call, pause, seconds, 0)
+        self.found, self.note = container.read(self.said, self.path)
         header: dict[str, Any] = {} if self.found is None else self.found.header
         self.old: list[dict[str, Any]] = header.get("runs", [])  # runs of the file that have not been called again yet
         self.sound = self.found is not None and self.found.path == self.path  # the file may become the one before
@@ -73,7 +74,7 @@ class Log:
     def refuse(self, why: str) -> None:
         """Say that the file does not belong to the call."""
         where = self.path if self.found is None else self.found.path
-        raise InputError(f"`{self.call}(...)`: {where} is the checkpoint of another run: {why}")
+        raise InputError(f"{self.said}: {where} is the checkpoint of another run: {why}")
 
     @property
     def reader(self) -> Reader:

@@ -17,13 +17,13 @@ ROWS = 2**16  # bytes of a row of an array, as its checksum sees it
 
 def walked(root: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Each object that is reachable from ``root``, once, with its path; what caches have added does not count."""
-    seen, todo = set[int](), [(name, root)]
+    seen, todo = dict[int, Any](), [(name, root)]
     while todo:
         path, item = todo.pop()
         if type(item) not in PRIMITIVE:
             if id(item) in seen:
                 continue
-            seen.add(id(item))
+            seen[id(item)] = item  # which stays alive: an id must not be used twice
         yield path, item
         todo += [(f"{path}{key}", value) for key, value in reversed(_inside(item))]
 
