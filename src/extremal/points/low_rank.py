@@ -109,7 +109,7 @@ class FactorBuffer:
         self.norms = 0, 0.0  # column count, their |left right'|^2
         self.lock = threading.Lock()
 
-    def saved_state(self) -> dict[str, object]:
+    def saved_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
         kept = {name: getattr(self, name) for name in ("left", "right", "used", "limit", "norms")}
         return kept | {"images": [(key, *found) for key, found in self.images.items()]}

@@ -29,7 +29,7 @@ class KeptObjective(Counting):
         if "inner" not in vars(self):
             whole, size, rows = state["_drawn"] or (None, 0, None)
             inner = state["inner"] if whole is None else whole.inner.sampled(size, lambda: rows)
-            self.__init__(inner, state["calls"], state["columns"])
+            type(self).__init__(self, inner, state["calls"], state["columns"])  # type: ignore[call-arg]
         for name in KEPT:
             setattr(self, name, state[name])
         if state["peaks"] is not None:

@@ -31,6 +31,7 @@ from extremal.support.clock import Unsure, check, counted
 CHECKS = 50  # oracle calls that a membership test may make, plus a tenth of the run's own
 T = TypeVar("T")
 
+
 class CountedObjective(KeptObjective):
     """An objective that counts every component gradient and value it computes."""
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +21,8 @@ from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, roun
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import observed
 from extremal.run.result import Certificate, Record, Result, Status
+from extremal.run.saving import UNSAVED, Unsaved
 from extremal.support.clock import Clock, TimeUp, deadline
-
-if TYPE_CHECKING:
-    from extremal.run.checkpoints.keeper import Keeper
 
 
 class Driver:
@@ -41,9 +38,9 @@ class Driver:
         budget: Budget,
         callback: Callable[[State], object] | None = None,
         record: Record | float | None = None,
-        keeper: Keeper | None = None,
+        keeper: Unsaved | None = None,
     ):
-        self.setup, self.f, self.C, self.keeper = setup, setup.f.inner, setup.C, keeper
+        self.setup, self.f, self.C, self.keeper = setup, setup.f.inner, setup.C, keeper or UNSAVED
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # the method is for answers, not for comparisons
         self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
@@ -64,25 +61,22 @@ class Driver:
         """Run to a stop; return the result and the last state reached."""
         with observed(self.tol, self.atol) as progress:
             self.recorder.progress = progress
-            known = None if self.keeper is None else self.keeper.answer()
-            result, last = self._driven() if known is None else known
+            result, last = self.keeper.answer() or self._driven()
             if progress is not None:
                 progress.finish(result)
         return result, last
 
     def _driven(self) -> tuple[Result, State]:
-        state, status, states, keeper = None, None, loop(self.setup), self.keeper
-        over = None if self.budget.max_seconds is None else self._over
+        state, status, states, keeper, limited = None, None, loop(self.setup), self.keeper, self.budget.max_seconds is not None
         try:
-            with np.errstate(all="ignore"), deadline(over, self.clock), nullcontext() if keeper is None else keeper.log:
+            with np.errstate(all="ignore"), deadline(self._over if limited else None, self.clock), keeper:
                 self.first = state = next(states)
-                judged = keeper is not None and keeper.resumed(self)
-                while judged or (status := self._stop(state)) is None:
-                    if keeper is not None and not judged:
-                        keeper.look(self, state)
-                    judged, state = False, states.send(self._reach())
-                if keeper is not None:
-                    keeper.ended(self, state)
+                if keeper.resumed(self):  # this state was judged before it was saved
+                    state = states.send(self._reach())
+                while (status := self._stop(state)) is None:
+                    keeper.look(self, state)
+                    state = states.send(self._reach())
+                keeper.ended(self, state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except TimeUp:
@@ -90,10 +84,8 @@ class Driver:
             if state is None:  # time ran out within the first estimate: the starting point is the answer
                 setup, unknown = self.setup, PlainEstimate(np.zeros(self.f.shape), exact=False)
                 self.first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, setup.method.move)
-        except OutsideError:
-            status = Status.OUTSIDE
-        except UnsolvedError:
-            status = Status.UNSOLVED
+        except (OutsideError, UnsolvedError) as error:
+            status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.UNSOLVED
         except (NonFiniteError, np.linalg.LinAlgError, OverflowError) as error:
             if state is None:
                 raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
@@ -102,7 +94,7 @@ class Driver:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         with np.errstate(all="ignore"):  # checks below report numbers that are not finite
             result = counting_rows(state.calls, self._result, state, status)
-        return (result if keeper is None else keeper.finish(result, state)), state
+        return keeper.finish(result, state), state
 
     def _over(self) -> bool:
         """Whether time is up, with a reserve for the final certificate."""
@@ -111,7 +103,7 @@ class Driver:
 
     def _late(self) -> bool:
         """Whether the driver needs a state now."""
-        return self._over() or self.recorder.watched() or (self.keeper is not None and self.keeper.due())
+        return self._over() or self.recorder.watched() or self.keeper.due()
 
     def _reach(self) -> Reach | None:
         """How far the run may go before the driver needs a state; None if the run has no bursts."""

@@ -118,12 +118,16 @@ def minimize(
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
     in_bursts = callback is None if bursts is None else bursts
-    with shown("minimize", check_verbose("minimize", verbose)), saving("minimize", checkpoint, checkpoint_seconds):
-        with run_inside("minimize", budget) as keeper:
-            first = budget if keeper is None else keeper.first
-            setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, (tol, atol))
-            setup = setup if keeper is None else keeper.bind(setup, seed, record, (tol, atol))
-            return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
+    verbose = check_verbose("minimize", verbose)
+    with (
+        shown("minimize", verbose),
+        saving("minimize", checkpoint, checkpoint_seconds),
+        run_inside("minimize", budget) as keeper,
+    ):
+        first = budget if keeper is None else keeper.first
+        setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, (tol, atol))
+        setup = setup if keeper is None else keeper.bind(setup, seed, record, (tol, atol))
+        return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
 
 
 def path(

@@ -6,13 +6,46 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from extremal.methods.method import Budget
     from extremal.run.checkpoints.keeper import Keeper
     from extremal.run.checkpoints.log import Log
 
+
+class Unsaved:
+    """The keeper of a run that is not saved."""
+
+    def answer(self) -> Any:
+        """The result and the last state, if they are known: here, None."""
+        return None
+
+    def __enter__(self) -> None:
+        """Signals end the run at once."""
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def due(self) -> bool:
+        """False: nothing is written."""
+        return False
+
+    def resumed(self, driver: Any) -> bool:
+        """False: the run begins."""
+        return False
+
+    def look(self, driver: Any, state: Any) -> None:
+        """Nothing is written."""
+
+    def ended(self, driver: Any, state: Any) -> None:
+        """Nothing is kept."""
+
+    def finish(self, result: Any, state: Any) -> Any:
+        """The result as it is."""
+        return result
+
+
+UNSAVED = Unsaved()
 _LOG: ContextVar[Log | None] = ContextVar("extremal_checkpoint", default=None)
 
 

@@ -57,7 +57,11 @@ def part_of(owner: np.ndarray, place: Any) -> np.ndarray:
     """The part of an array at a place; numpy refuses places outside."""
     word, shape, strides, first = place
     dtype = np.dtype(str(word))
-    if dtype.kind not in PLAIN or not owner.flags.forc or any(step == 0 and n > 1 for step, n in zip(strides, shape, strict=True)):
+    if (
+        dtype.kind not in PLAIN
+        or not owner.flags.forc
+        or any(step == 0 and n > 1 for step, n in zip(strides, shape, strict=True))
+    ):
         raise ValueError("a part that no array has")
     flat = owner.T if owner.flags.f_contiguous and not owner.flags.c_contiguous else owner
     return np.ndarray(tuple(shape), dtype, flat.reshape(-1).view(np.uint8), first, tuple(strides))

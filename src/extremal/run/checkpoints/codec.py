@@ -1,7 +1,7 @@
 """Values of a run as plain data: a list of nodes in JSON, and arrays. Two references to one object stay two references to one.
 
-A value is a number, a word, True, False, None, or ``[i]``: node i. A node begins with its kind. Objects that belong to the call and
-not to the run (the data, the loss, the set, the method) are written by their names, and taken from the new call.
+A value is a number, a word, True, False, None, or ``[i]``: node i. A node begins with its kind. Objects that belong to the call
+and not to the run (the data, the loss, the set, the method) are written by their names, and taken from the new call.
 """
 
 from __future__ import annotations
@@ -236,4 +236,6 @@ def restore(item: Any, state: Mapping[str, Any]) -> None:
         raise ValueError(f"a {type(item).__name__} without all of its parts")
 
 
-GENERATORS: dict[str, Any] = {kind.__name__: kind for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox)}
+GENERATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox)
+}

@@ -118,9 +118,7 @@ def _opened(said: str, path: Path) -> Contents:
         form, size = (int.from_bytes(head[len(MAGIC) + at :][:8], "little") for at in (0, 8))
         if form != FORMAT:
             if 0 < form < 2**16:
-                raise InputError(
-                    f"{said}: {path} has format {form}, and this version of extremal reads format {FORMAT}"
-                )
+                raise InputError(f"{said}: {path} has format {form}, and this version of extremal reads format {FORMAT}")
             raise Damaged("it has no format")
         rest = os.fstat(file.fileno()).st_size - len(head) - DIGEST
         if not 0 <= size <= rest:

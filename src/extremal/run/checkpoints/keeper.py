@@ -13,6 +13,7 @@ from extremal.run.checkpoints.codec import Writer, caches_in, restore, saved
 from extremal.run.checkpoints.log import Entry, Log
 from extremal.run.checkpoints.problem import described, difference, names_of
 from extremal.run.result import Result, Status
+from extremal.run.saving import Unsaved
 
 if TYPE_CHECKING:
     from extremal.run.driver import Driver
@@ -25,7 +26,7 @@ FINISHED = (Status.GAP, Status.STALLED, Status.PRECISION)  # a larger budget cha
 MISTAKES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError)
 
 
-class Keeper:
+class Keeper(Unsaved):
     """Saves one run, and brings it back to its last state. ``old`` is what the file has of it."""
 
     def __init__(self, log: Log, call: str, at: int, budget: Budget, old: dict[str, Any] | None):
@@ -166,6 +167,13 @@ class Keeper:
         return bool(root["judged"]) or (self.result is not None and self.result.status is Status.CALLBACK)
 
     # during the run
+
+    def __enter__(self) -> None:
+        """Take the signals that ask for an end."""
+        self.log.take_signals()
+
+    def __exit__(self, *error: object) -> None:
+        self.log.give_signals()
 
     def due(self) -> bool:
         """Whether it is time to write, or to stop."""

@@ -117,8 +117,8 @@ def in_checkpoints(kind: type) -> type:
     """Let checkpoints hold objects of a class of your own: the state of an estimator or a move. It is a decorator.
 
     Their attributes must be plain data: numbers, words, arrays, tuples, lists, dicts, or such objects again. A class with other
-    attributes defines ``saved_state(self) -> dict`` and ``restore_state(self, state)``. The file names the class; it is found only
-    if the module that defines it has been imported before.
+    attributes defines ``saved_state(self) -> dict`` and ``restore_state(self, state)``. The file names the class; it is found
+    only if the module that defines it has been imported before.
 
     Examples
     --------

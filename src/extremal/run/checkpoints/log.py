@@ -135,17 +135,18 @@ class Log:
 
     # signals
 
-    def __enter__(self) -> Log:
+    def take_signals(self) -> None:
         """Take the signals that ask for an end, on the main thread only, if nobody else has taken them."""
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                     self._handlers[number] = signal.signal(number, self._noted)
-        return self
 
-    def __exit__(self, *error: object) -> None:
+    def give_signals(self) -> None:
+        """Give them back."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        self._handlers.clear()
 
     def _noted(self, number: int, frame: object) -> None:
         if self.signal is not None:

@@ -39,7 +39,9 @@ def _inside(item: Any) -> list[tuple[str, Any]]:
         return []
     if hasattr(item, "in_problem"):
         return [(f".{key}", one) for key, one in item.in_problem().items()]
-    held = attributes_of(item)
+    own = getattr(type(item), "__getstate__", None)  # a class with caches names what is not one
+    held = attributes_of(item) if own in (None, object.__getstate__) else item.__getstate__()
+    held = held if isinstance(held, dict) else {}
     names = [field.name for field in fields(item)] if is_dataclass(item) else sorted(held.keys() - caches_of(type(item)))
     return [(f".{key}", held[key] if key in held else getattr(item, key, None)) for key in names]
 
