@@ -6,7 +6,7 @@ from typing import Any
 
 from extremal.gradients.base import Counting
 
-KEPT = "expanded", "_shares", "notes", "_batch", "_looked", "near", "_drawn"  # what changes in an objective during a run
+CHANGING = "expanded", "_shares", "notes", "_batch", "_looked", "near", "_drawn"  # what changes in an objective during a run
 
 
 class KeptObjective(Counting):
@@ -20,7 +20,7 @@ class KeptObjective(Counting):
     def saved_state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it; a sample is drawn again."""
         bends = vars(self).get("bends")
-        kept: dict[str, Any] = {name: getattr(self, name) for name in KEPT}
+        kept: dict[str, Any] = {name: getattr(self, name) for name in CHANGING}
         kept |= {"inner": self.inner if self._drawn is None else None, "calls": self.calls}
         return kept | {"columns": self.columns, "peaks": vars(bends).get("peaks") if bends is not None else None}
 
@@ -30,7 +30,7 @@ class KeptObjective(Counting):
             whole, size, rows = state["_drawn"] or (None, 0, None)
             inner = state["inner"] if whole is None else whole.inner.sampled(size, lambda: rows)
             type(self).__init__(self, inner, state["calls"], state["columns"])  # type: ignore[call-arg]
-        for name in KEPT:
+        for name in CHANGING:
             setattr(self, name, state[name])
         if state["peaks"] is not None:
             vars(self.bends)["peaks"] = state["peaks"]

@@ -19,7 +19,7 @@ from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.progress import check_verbose, last_line, next_part, shown
 from extremal.run.result import Record, Result
 from extremal.run.saving import run_inside, saving
-from extremal.run.starts import Problem
+from extremal.run.starts import PathProblem
 from extremal.sets.base import ConvexSet
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def path(
         if not isinstance(C, ConvexSet):
             raise InputError(f"`path(sets=...)` must hold sets such as L1Ball(20.0), got {C!r}")
     fitted = [C.on(f.shape) for C in sets]
-    problem = Problem(f, method, seed, (tol, atol))
+    problem = PathProblem(f, method, seed, (tol, atol))
     results: dict[int, Result] = {}
     seen: list[tuple[float, State]] = []
     with shown("path", check_verbose("path", verbose)), saving("path", checkpoint, checkpoint_seconds):
@@ -206,7 +206,7 @@ def path(
     return [results[i] for i in range(len(sets))]
 
 
-def _next(problem: Problem, C: ConvexSet, budget: Budget, seen: list[tuple[float, State]], keeper: Keeper | None) -> Setup:
+def _next(problem: PathProblem, C: ConvexSet, budget: Budget, seen: list[tuple[float, State]], keeper: Keeper | None) -> Setup:
     """The next run of a path; one that a checkpoint has began where the checkpoint says."""
     if keeper is None:
         return problem.after(C, budget, seen)[1]

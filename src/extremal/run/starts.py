@@ -22,7 +22,7 @@ from extremal.support.clock import counted
 
 
 @dataclass(frozen=True)
-class Problem:
+class PathProblem:
     """What all runs of a path have in common."""
 
     f: Smooth

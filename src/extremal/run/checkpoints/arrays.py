@@ -9,8 +9,8 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.support.memory import room
 
-PLAIN = "biufcSU"  # kinds of dtypes whose bytes are their meaning
-Layout = tuple[str, list[int], list[int]]  # dtype, shape of the bytes in the file, and the axes of the array among them
+STORED_KINDS = "biufcSU"  # kinds of dtypes whose bytes are their meaning
+ArrayLayout = tuple[str, list[int], list[int]]  # dtype, shape of the bytes in the file, and the axes of the array among them
 
 
 def owner_of(a: np.ndarray) -> np.ndarray:
@@ -24,9 +24,9 @@ def owner_of(a: np.ndarray) -> np.ndarray:
     return owner
 
 
-def layout_of(a: np.ndarray) -> tuple[np.ndarray, Layout]:
+def layout_of(a: np.ndarray) -> tuple[np.ndarray, ArrayLayout]:
     """The bytes of an array in C order, and what is needed to make it again with the same order of its axes."""
-    if a.dtype.kind not in PLAIN:
+    if a.dtype.kind not in STORED_KINDS:
         raise InputError(f"an array of dtype {a.dtype} cannot be stored")
     axes = list(range(a.ndim)) if a.flags.c_contiguous else sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
     turned = a.transpose(axes)
@@ -38,7 +38,11 @@ def empty_of(layout: Any) -> tuple[np.ndarray, np.ndarray]:
     """An array of this layout, and its bytes to be filled."""
     word, shape, axes = layout
     dtype = np.dtype(str(word))
-    if dtype.kind not in PLAIN or sorted(axes) != list(range(len(shape))) or any(type(n) is not int or n < 0 for n in shape):
+    if (
+        dtype.kind not in STORED_KINDS
+        or sorted(axes) != list(range(len(shape)))
+        or any(type(n) is not int or n < 0 for n in shape)
+    ):
         raise ValueError("a layout that no array has")
     if list(axes) == list(range(len(shape)))[::-1] and len(shape) > 1:  # Fortran order
         a = np.empty(tuple(shape[::-1]), dtype, order="F")
@@ -53,12 +57,12 @@ def place_of(a: np.ndarray, owner: np.ndarray) -> list[Any]:
     return [a.dtype.str, list(a.shape), list(a.strides), first]
 
 
-def part_of(owner: np.ndarray, place: Any) -> np.ndarray:
+def view_of(owner: np.ndarray, place: Any) -> np.ndarray:
     """The part of an array at a place; numpy refuses places outside."""
     word, shape, strides, first = place
     dtype = np.dtype(str(word))
     if (
-        dtype.kind not in PLAIN
+        dtype.kind not in STORED_KINDS
         or not owner.flags.forc
         or any(step == 0 and n > 1 for step, n in zip(strides, shape, strict=True))
     ):

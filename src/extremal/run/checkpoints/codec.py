@@ -20,10 +20,10 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.data.parts import counting_rows
 from extremal.run.checkpoints import arrays
-from extremal.run.checkpoints.kinds import kind_of, name_of
+from extremal.run.checkpoints.kinds import name_of, state_class
 
-PRIMITIVE = (type(None), bool, int, float, str)
-LISTS: dict[str, type] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset, "deque": deque}
+ATOMIC = (type(None), bool, int, float, str)
+SEQUENCES: dict[str, type] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset, "deque": deque}
 Nodes = list[list[Any]]
 
 
@@ -44,7 +44,7 @@ def caches_in(item: Any) -> list[str]:
     return sorted(caches_of(type(item)) & own.keys()) if own else []
 
 
-class Writer:
+class StateWriter:
     """Turns values into nodes and arrays. ``given`` has the names of objects that are not stored, by their ids."""
 
     def __init__(self, given: Mapping[int, str]):
@@ -55,7 +55,7 @@ class Writer:
 
     def put(self, item: Any) -> Any:
         """The value in JSON."""
-        if type(item) in PRIMITIVE:
+        if type(item) in ATOMIC:
             return item
         at = self._places.get(id(item))
         return [self._new(item) if at is None else at]
@@ -72,7 +72,7 @@ class Writer:
             return ["given", self._given[id(item)]]
         if isinstance(item, np.ndarray):
             return self._array(item)
-        for word, kind in LISTS.items():
+        for word, kind in SEQUENCES.items():
             if type(item) is kind:
                 return [word, getattr(item, "maxlen", None), *map(self.put, item)]
         if type(item) is dict:
@@ -90,8 +90,8 @@ class Writer:
             return ["slice", *map(self.put, (item.start, item.stop, item.step))]
         if type(item) is Fraction:
             return ["fraction", item.numerator, item.denominator]
-        if isinstance(item, np.random.Generator):
-            return ["generator", type(item.bit_generator).__name__, self.put(item.bit_generator.state)]
+        if isinstance(item, np.random.Generator) and item.bit_generator.state["bit_generator"] == "PCG64":
+            return ["generator", self.put(item.bit_generator.state)]
         return None
 
     def _array(self, a: np.ndarray) -> list[Any]:
@@ -125,7 +125,7 @@ def saved(item: Any) -> dict[str, Any]:
     return item.saved_state() if hasattr(item, "saved_state") else attributes_of(item)
 
 
-class Reader:
+class StateReader:
     """Makes the values again. ``given`` has the objects of the call by name; ``block`` fills the bytes of array i."""
 
     def __init__(self, nodes: Nodes, given: Mapping[str, Any], block: Callable[[int, np.ndarray], None]):
@@ -135,7 +135,7 @@ class Reader:
 
     def get(self, value: Any) -> Any:
         """The value of its JSON."""
-        if type(value) in PRIMITIVE:
+        if type(value) in ATOMIC:
             return value
         (at,) = value
         if type(at) is not int or not 0 <= at < len(self._nodes):
@@ -162,8 +162,8 @@ class Reader:
             self._made[at] = self._value(word, rest)
 
     def _value(self, word: str, rest: list[Any]) -> Any:
-        if word in LISTS:
-            kind, items = LISTS[word], [self.get(one) for one in rest[1:]]
+        if word in SEQUENCES:
+            kind, items = SEQUENCES[word], [self.get(one) for one in rest[1:]]
             return deque(items, rest[0]) if kind is deque else kind(items)
         if word in ("array", "part", "objects"):
             return self._array(word, rest)
@@ -175,7 +175,7 @@ class Reader:
             items = [self.get(one) for one in rest]
             return dict(zip(items[::2], items[1::2], strict=True))
         if word == "named":
-            return kind_of(rest[0])._make(self.get(one) for one in rest[1:])  # type: ignore[attr-defined]
+            return state_class(rest[0])._make(self.get(one) for one in rest[1:])  # type: ignore[attr-defined]
         return self._leaf(word, rest)
 
     def _leaf(self, word: str, rest: list[Any]) -> Any:
@@ -189,11 +189,11 @@ class Reader:
             return slice(*map(self.get, rest))
         if word == "fraction":
             return Fraction(rest[0], rest[1])
-        if word == "generator" and rest[0] in GENERATORS:
-            rng = np.random.Generator(GENERATORS[rest[0]]())
-            rng.bit_generator.state = self.get(rest[1])
+        if word == "generator":
+            rng = np.random.default_rng(0)
+            rng.bit_generator.state = self.get(rest[0])
             return rng
-        if word == "word" and issubclass(kind := kind_of(rest[0]), enum.Enum):
+        if word == "word" and issubclass(kind := state_class(rest[0]), enum.Enum):
             return kind[rest[1]]
         raise ValueError(f"a node of kind {word!r}")
 
@@ -203,7 +203,7 @@ class Reader:
             a[:] = [self.get(one) for one in rest[2:]]
             a, writable = a.reshape(rest[0]), rest[1]
         elif word == "part":
-            a, writable = arrays.part_of(self.get(rest[0]), rest[1]), rest[2]
+            a, writable = arrays.view_of(self.get(rest[0]), rest[1]), rest[2]
         else:
             a, held = arrays.empty_of(rest[1])
             self._block(rest[0], held)
@@ -213,7 +213,7 @@ class Reader:
         return a
 
     def _object(self, at: int, name: str, caches: Sequence[str], *rest: Any) -> None:
-        kind = kind_of(name)
+        kind = state_class(name)
         if issubclass(kind, (tuple, enum.Enum)):
             raise ValueError(f"an object of {name}")
         item = self._made[at] = object.__new__(kind)
@@ -234,8 +234,3 @@ def restore(item: Any, state: Mapping[str, Any]) -> None:
         object.__setattr__(item, key, value)
     if known is not None and known - set(state) - set(dir(type(item))):
         raise ValueError(f"a {type(item).__name__} without all of its parts")
-
-
-GENERATORS: dict[str, Any] = {
-    kind.__name__: kind for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox)
-}

@@ -20,9 +20,9 @@ import numpy as np
 from extremal.checks import InputError, check_out
 from extremal.support.whole import replaced
 
-FORMAT = 1
-MAGIC, SIZES, DIGEST = b"extremal checkpoint\n", 16, 32  # two sizes of eight bytes: the format, and the length of the header
-PIECE = 2**22  # bytes that are read or written at a time
+CHECKPOINT_FORMAT = 1
+BEGINNING, SIZES, DIGEST = b"extremal checkpoint\n", 16, 32  # two sizes of eight bytes: the format, and the length of the header
+AT_A_TIME = 2**22  # bytes that are read or written at a time
 Hash = hashlib.blake2b
 
 
@@ -64,7 +64,7 @@ class Contents:
 
 def _pieces(a: np.ndarray) -> Iterator[memoryview]:
     view = memoryview(a)  # type: ignore[arg-type]
-    return (view[first : first + PIECE] for first in range(0, len(view), PIECE))
+    return (view[first : first + AT_A_TIME] for first in range(0, len(view), AT_A_TIME))
 
 
 def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep: bool) -> None:
@@ -77,8 +77,8 @@ def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep
     with replaced(path) as temporary:
         with open(temporary, "wb") as file:
             digest = Hash(digest_size=DIGEST)
-            sizes = FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little")
-            for piece in (MAGIC, sizes, text, *(piece for block in blocks for piece in _pieces(block))):
+            sizes = CHECKPOINT_FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little")
+            for piece in (BEGINNING, sizes, text, *(piece for block in blocks for piece in _pieces(block))):
                 digest.update(piece)
                 file.write(piece)
             file.write(digest.digest())
@@ -87,7 +87,7 @@ def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep
                 os.replace(path, previous(path))
 
 
-def read(said: str, path: Path) -> tuple[Contents | None, str]:
+def last_of(said: str, path: Path) -> tuple[Contents | None, str]:
     """The checkpoint at ``path``, or the one before it if that one is damaged; and a sentence about it. None if there is none."""
     reasons = list[str]()
     for place in (path, previous(path)):
@@ -112,13 +112,13 @@ def read(said: str, path: Path) -> tuple[Contents | None, str]:
 def _opened(said: str, path: Path) -> Contents:
     """A whole file with its header; a newer format is refused."""
     with open(path, "rb") as file:
-        head = file.read(len(MAGIC) + SIZES)
-        if not head.startswith(MAGIC) or len(head) < len(MAGIC) + SIZES:
+        head = file.read(len(BEGINNING) + SIZES)
+        if not head.startswith(BEGINNING) or len(head) < len(BEGINNING) + SIZES:
             raise Damaged("it does not begin as a checkpoint does")
-        form, size = (int.from_bytes(head[len(MAGIC) + at :][:8], "little") for at in (0, 8))
-        if form != FORMAT:
+        form, size = (int.from_bytes(head[len(BEGINNING) + at :][:8], "little") for at in (0, 8))
+        if form != CHECKPOINT_FORMAT:
             if 0 < form < 2**16:
-                raise InputError(f"{said}: {path} has format {form}, and this version of extremal reads format {FORMAT}")
+                raise InputError(f"{said}: {path} has format {form}; this version of extremal reads {CHECKPOINT_FORMAT}")
             raise Damaged("it has no format")
         rest = os.fstat(file.fileno()).st_size - len(head) - DIGEST
         if not 0 <= size <= rest:
@@ -142,7 +142,7 @@ def _checked(file: BinaryIO, head: bytes, size: int, rest: int) -> bytes:
         digest.update(text)
         left -= len(text)
     while left > 0:
-        piece = file.read(min(PIECE, left))
+        piece = file.read(min(AT_A_TIME, left))
         if not piece:
             break
         digest.update(piece)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from extremal.checks import InputError
 from extremal.data.parts import counting_rows
 from extremal.methods.method import Budget
-from extremal.run.checkpoints.codec import Writer, caches_in, restore, saved
+from extremal.run.checkpoints.codec import StateWriter, caches_in, restore, saved
 from extremal.run.checkpoints.log import Entry, Log
 from extremal.run.checkpoints.problem import described, difference, names_of
 from extremal.run.result import Result, Status
@@ -35,7 +35,7 @@ class Keeper(Unsaved):
         self.result: Result | None = None
         self._root: dict[str, Any] | None = None
         self._start: tuple[Any] | None = None
-        self._ended: tuple[Writer, list[Any]] | None = None
+        self._ended: tuple[StateWriter, list[Any]] | None = None
         if old is not None:
             if old.get("call") != call:
                 self._refuse(f"run {at + 1} was a call of `{old.get('call')}`, and is one of `{call}` now")
@@ -98,7 +98,7 @@ class Keeper(Unsaved):
     def _try(self, setup: Setup) -> None:
         """Refuse a start that no checkpoint can hold, before the run begins."""
         try:
-            Writer(self.log.names).put(setup.point)
+            StateWriter(self.log.names).put(setup.point)
         except InputError as error:
             raise InputError(f"{self.log.said}: this run cannot be saved: {error}") from None
 
@@ -214,7 +214,7 @@ class Keeper(Unsaved):
         parts = {name: self._mine.get(f"{self.at}.run.{name}") for name in LIVE}
         return {name: saved(item) for name, item in parts.items() if item is not None}
 
-    def _kept(self, driver: Driver, state: State, judged: bool) -> tuple[Writer, list[Any]]:
+    def _kept(self, driver: Driver, state: State, judged: bool) -> tuple[StateWriter, list[Any]]:
         (writer, runs), recorder, clock = self.log.writer(), driver.recorder, driver.clock
         root = {
             "state": state,

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from extremal.checks import InputError
 
-KINDS = {  # module: its classes. A part of a run that is missing here cannot be saved, and the run is refused before it begins
+STATES = {  # module: its classes. A part of a run that is missing here cannot be saved, and the run is refused before it begins
     "laws": "PowerLaw Geometric Telescoping Doubling EpochLength EpochTolerance",
     "points.active": "ActiveSet",
     "points.composed": "Combination Chord Blocks",
@@ -89,7 +89,7 @@ KINDS = {  # module: its classes. A part of a run that is missing here cannot be
     "kernels.arguments": "BurstOracle BurstState CurvedArrays",
     "sets.base": "Spikes",
 }
-_NAMES = {f"{module}:{name}" for module, names in KINDS.items() for name in names.split()}
+_NAMES = {f"{module}:{name}" for module, names in STATES.items() for name in names.split()}
 _OWN: dict[str, type] = {}  # classes of users
 _NAMED = re.compile(r"[\w.<>]+:[\w.<>]+")
 
@@ -102,7 +102,7 @@ def name_of(kind: type) -> str | None:
     return name if name in _NAMES and kind.__module__.startswith("extremal.") else None
 
 
-def kind_of(name: str) -> type:
+def state_class(name: str) -> type:
     """The class of a name; a name that the table does not have is refused, and nothing is imported for it."""
     if name.startswith("own ") and name[4:] in _OWN:
         return _OWN[name[4:]]

@@ -14,7 +14,7 @@ from extremal import checks
 from extremal.checks import InputError
 from extremal.methods.method import Budget
 from extremal.run.checkpoints import container
-from extremal.run.checkpoints.codec import Reader, Writer
+from extremal.run.checkpoints.codec import StateReader, StateWriter
 from extremal.support.versions import known_version
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0  # least time between two writes, unless the caller says otherwise,
 SHARE = 0.01  # and the largest share of the time that writes take then
-KEPT = 3  # a path starts a run from so many runs before it
+LAST_STATES = 3  # a path starts a run from so many runs before it
 KIND = "runs"
 Now = Callable[[], float]
 
@@ -48,7 +48,7 @@ class Log:
         self.said = "--checkpoint" if call == "solve" else f"`{call}({name}=...)`"
         self.path, self.now = container.check_place(self.said, path), now
         self.seconds = None if seconds is None else checks.at_least(call, pause, seconds, 0)
-        self.found, self.note = container.read(self.said, self.path)
+        self.found, self.note = container.last_of(self.said, self.path)
         header: dict[str, Any] = {} if self.found is None else self.found.header
         self.old: list[dict[str, Any]] = header.get("runs", [])  # runs of the file that have not been called again yet
         self.sound = self.found is not None and self.found.path == self.path  # the file may become the one before
@@ -56,8 +56,8 @@ class Log:
         self.names: dict[int, str] = {}
         self.entries: list[Entry] = []
         self.signal: int | None = None  # the signal that has arrived
-        self._reader = None if self.found is None else Reader(header.get("nodes", []), self.given, self.found.fill)
-        self._ended: tuple[Writer, list[Any]] | None = None  # the state at the end of the last run, not written yet
+        self._reader = None if self.found is None else StateReader(header.get("nodes", []), self.given, self.found.fill)
+        self._ended: tuple[StateWriter, list[Any]] | None = None  # the state at the end of the last run, not written yet
         self._handlers: dict[int, Any] = {}
         self._wait(0.0)
         if self.found is not None and (header.get("kind") != KIND or header.get("extremal") != known_version()):
@@ -77,7 +77,7 @@ class Log:
         raise InputError(f"{self.said}: {where} is the checkpoint of another run: {why}")
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> StateReader:
         """The reader of the file."""
         assert self._reader is not None
         return self._reader
@@ -97,16 +97,16 @@ class Log:
         """Whether it is time to write, or to stop."""
         return self.signal is not None or self.now() >= self._due_at
 
-    def writer(self) -> tuple[Writer, list[Any]]:
+    def writer(self) -> tuple[StateWriter, list[Any]]:
         """A writer that has the runs before the current one, and their places."""
-        writer, runs = Writer(self.names), list[Any]()
+        writer, runs = StateWriter(self.names), list[Any]()
         for i, entry in enumerate(self.entries):
-            last = entry.last if i >= len(self.entries) - KEPT else None
+            last = entry.last if i >= len(self.entries) - LAST_STATES else None
             kept = {"last": writer.put(last), "result": writer.put(entry.result), "start": writer.put(entry.start)}
             runs.append(entry.facts | {"state": None} | kept)
         return writer, runs
 
-    def write(self, writer: Writer, runs: list[Any]) -> None:
+    def write(self, writer: StateWriter, runs: list[Any]) -> None:
         """Write the file, and set the time of the next write."""
         before = self.now()
         made = {name: sys.modules[name].__version__ for name in ("numpy", "numba") if name in sys.modules}
@@ -115,7 +115,7 @@ class Log:
         self.sound = True
         self._wait(self.now() - before)
 
-    def end_run(self, entry: Entry, writer: Writer, runs: list[Any]) -> None:
+    def end_run(self, entry: Entry, writer: StateWriter, runs: list[Any]) -> None:
         """Take the end of a run, which is written when the call ends, or when it is time."""
         self.entries.append(entry)
         self._ended = writer, runs

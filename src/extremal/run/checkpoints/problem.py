@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from extremal.run.checkpoints.codec import PRIMITIVE, attributes_of, caches_of
+from extremal.run.checkpoints.codec import ATOMIC, attributes_of, caches_of
 
-ROWS = 2**16  # bytes of a row of an array, as its checksum sees it
+SUMMED_BYTES = 2**16  # bytes of a row of an array, as its checksum sees it
 
 
 def walked(root: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -20,7 +20,7 @@ def walked(root: Any, name: str) -> Iterator[tuple[str, Any]]:
     seen, todo = dict[int, Any](), [(name, root)]
     while todo:
         path, item = todo.pop()
-        if type(item) not in PRIMITIVE:
+        if type(item) not in ATOMIC:
             if id(item) in seen:
                 continue
             seen[id(item)] = item  # which stays alive: an id must not be used twice
@@ -35,7 +35,7 @@ def _inside(item: Any) -> list[tuple[str, Any]]:
         return [(f".{names[i]}" if names else f"[{i}]", one) for i, one in enumerate(item)]
     if isinstance(item, dict):
         return [(f"[{key!r}]", one) for key, one in item.items()]
-    if isinstance(item, (np.ndarray, np.generic, np.dtype, type, types.ModuleType, types.FunctionType, *PRIMITIVE)):
+    if isinstance(item, (np.ndarray, np.generic, np.dtype, type, types.ModuleType, types.FunctionType, *ATOMIC)):
         return []
     if hasattr(item, "in_problem"):
         return [(f".{key}", one) for key, one in item.in_problem().items()]
@@ -48,7 +48,7 @@ def _inside(item: Any) -> list[tuple[str, Any]]:
 
 def words_of(item: Any) -> str | None:
     """A leaf of a problem in words; None for what is only made of other parts."""
-    if type(item) in PRIMITIVE:
+    if type(item) in ATOMIC:
         return repr(item)
     if isinstance(item, np.ndarray):
         shape = " x ".join(map(str, item.shape)) or "one"
@@ -69,7 +69,7 @@ def described(root: Any, name: str) -> dict[str, str]:
 
 def names_of(roots: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, Any]]:
     """The names of all objects of a call by their ids, and the objects by name."""
-    by_name = {path: item for name, root in roots.items() for path, item in walked(root, name) if type(item) not in PRIMITIVE}
+    by_name = {path: item for name, root in roots.items() for path, item in walked(root, name) if type(item) not in ATOMIC}
     by_name = {path: item for path, item in by_name.items() if not (type(item) in (tuple, list, dict) and not item)}
     return {id(item): path for path, item in reversed(by_name.items())}, by_name
 
@@ -102,10 +102,10 @@ def checksum(a: np.ndarray) -> str:
         return digest.hexdigest()[:16]
     flat = (a.T if a.flags.f_contiguous else a).reshape(-1).view(np.uint8)
     digest.update(b"F" if a.flags.f_contiguous and not a.flags.c_contiguous else b"C")
-    whole = len(flat) // ROWS * ROWS
+    whole = len(flat) // SUMMED_BYTES * SUMMED_BYTES
     digest.update(flat[whole:].tobytes())
     if whole:
-        for part in np.array_split(flat[:whole].view(np.uint64).reshape(-1, ROWS // 8), max(1, whole >> 24)):
+        for part in np.array_split(flat[:whole].view(np.uint64).reshape(-1, SUMMED_BYTES // 8), max(1, whole >> 24)):
             digest.update(part.sum(axis=0).tobytes())
             digest.update(part.sum(axis=1).tobytes())
     return digest.hexdigest()[:16]
