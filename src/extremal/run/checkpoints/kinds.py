@@ -88,6 +88,7 @@ STATES = {  # module: its classes. A part of a run that is missing here cannot b
     "run.result": "Calls Certificate Record Result Status Trace",
     "kernels.arguments": "BurstOracle BurstState CurvedArrays",
     "sets.base": "Spikes",
+    "sets.spectral.loewner": "GeodesicVertex",
 }
 _NAMES = {f"{module}:{name}" for module, names in STATES.items() for name in names.split()}
 _OWN: dict[str, type] = {}  # classes of users
