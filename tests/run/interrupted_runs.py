@@ -43,7 +43,9 @@ def bits(r: ex.Result) -> dict[str, object]:
     found = {name: getattr(r, name) for name in ("value", "gap", "status", "converged", "n_iter", "calls", "why", "compiled")}
     trace = {name: r.trace[name].tobytes() for name in ("iter", "grads", "lmos", "value", "gap")} if len(r.trace) else {}
     atoms = None if r.atoms is None else (np.asarray(r.atoms.weights).tobytes(), [v.key for v in r.atoms.vertices])
-    return found | trace | {"x": np.asarray(r.x).tobytes(), "method": str(r.method), "atoms": atoms, "rows": len(r.trace)}
+    x = np.asarray(r.x)
+    x = x.tolist() if x.dtype == object else x.tobytes()
+    return found | trace | {"x": x, "method": str(r.method), "atoms": atoms, "rows": len(r.trace)}
 
 
 def difference(a: ex.Result, b: ex.Result) -> list[str]:

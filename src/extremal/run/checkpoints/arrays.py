@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,12 @@ def layout_of(a: np.ndarray) -> tuple[np.ndarray, ArrayLayout]:
     return turned.reshape(-1).view(np.uint8), (a.dtype.str, list(turned.shape), axes)
 
 
-def empty_of(layout: Any) -> tuple[np.ndarray, np.ndarray]:
-    """An array of this layout, and its bytes to be filled."""
+def empty_of(layout: Any, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """An array of this layout, and its bytes to be filled; one of another size than the file has is refused."""
     word, shape, axes = layout
     dtype = np.dtype(str(word))
-    if (
-        dtype.kind not in STORED_KINDS
-        or sorted(axes) != list(range(len(shape)))
-        or any(type(n) is not int or n < 0 for n in shape)
-    ):
+    whole = all(type(n) is int and n >= 0 for n in shape) and sorted(axes) == list(range(len(shape)))
+    if dtype.kind not in STORED_KINDS or not whole or math.prod(shape) * dtype.itemsize != size:
         raise ValueError("a layout that no array has")
     if list(axes) == list(range(len(shape)))[::-1] and len(shape) > 1:  # Fortran order
         a = np.empty(tuple(shape[::-1]), dtype, order="F")

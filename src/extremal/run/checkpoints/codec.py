@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import enum
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.data.parts import counting_rows
 from extremal.run.checkpoints import arrays
+from extremal.run.checkpoints.container import Contents
 from extremal.run.checkpoints.kinds import name_of, state_class
 
 ATOMIC = (type(None), bool, int, float, str)
@@ -126,10 +127,10 @@ def saved(item: Any) -> dict[str, Any]:
 
 
 class StateReader:
-    """Makes the values again. ``given`` has the objects of the call by name; ``block`` fills the bytes of array i."""
+    """Makes the values again. ``given`` has the objects of the call by name, and ``file`` the bytes of arrays."""
 
-    def __init__(self, nodes: Nodes, given: Mapping[str, Any], block: Callable[[int, np.ndarray], None]):
-        self._nodes, self._given, self._block = nodes, given, block
+    def __init__(self, nodes: Nodes, given: Mapping[str, Any], file: Contents):
+        self._nodes, self._given, self._file = nodes, given, file
         self._made: dict[int, Any] = {}
         self._caches: list[tuple[Any, str]] = []
 
@@ -205,8 +206,8 @@ class StateReader:
         elif word == "part":
             a, writable = arrays.view_of(self.get(rest[0]), rest[1]), rest[2]
         else:
-            a, held = arrays.empty_of(rest[1])
-            self._block(rest[0], held)
+            a, held = arrays.empty_of(rest[1], self._file.size(rest[0]))
+            self._file.fill(rest[0], held)
             writable = rest[2]
         if not writable:
             a.flags.writeable = False

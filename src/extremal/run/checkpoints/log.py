@@ -50,16 +50,18 @@ class Log:
         self.seconds = None if seconds is None else checks.at_least(call, pause, seconds, 0)
         self.found, self.note = container.last_of(self.said, self.path)
         header: dict[str, Any] = {} if self.found is None else self.found.header
-        self.old: list[dict[str, Any]] = header.get("runs", [])  # runs of the file that have not been called again yet
+        self.old: list[dict[str, Any]] = header.get("runs", [])  # runs of the file
         self.sound = self.found is not None and self.found.path == self.path  # the file may become the one before
         self.given: dict[str, Any] = {}  # the objects of all calls so far, by name
         self.names: dict[int, str] = {}
         self.entries: list[Entry] = []
         self.signal: int | None = None  # the signal that has arrived
-        self._reader = None if self.found is None else StateReader(header.get("nodes", []), self.given, self.found.fill)
+        self._reader = None if self.found is None else StateReader(header.get("nodes", []), self.given, self.found)
         self._ended: tuple[StateWriter, list[Any]] | None = None  # the state at the end of the last run, not written yet
         self._handlers: dict[int, Any] = {}
         self._wait(0.0)
+        if self.found is not None and not (isinstance(self.old, list) and all(map(_is_run, self.old))):
+            raise InputError(f"{self.said}: {self.found.path} holds no state of a run")
         if self.found is not None and (header.get("kind") != KIND or header.get("extremal") != known_version()):
             self.refuse(f"it was written by version {header.get('extremal')} of extremal, and this is {known_version()}")
 
@@ -159,3 +161,14 @@ class Log:
             signal.signal(number, self._handlers.pop(number, signal.SIG_DFL))
             signal.raise_signal(number)
         raise KeyboardInterrupt
+
+
+def _is_run(old: Any) -> bool:
+    """Whether the file has all that belongs to a run."""
+    lists = ("tol", 2), ("budget", 3), ("first_budget", 3)
+    return (
+        isinstance(old, dict)
+        and old.keys() >= {"call", "problem", "state", "last", "result", "start"}
+        and isinstance(old["problem"], dict)
+        and all(isinstance(old.get(name), list) and len(old[name]) == size for name, size in lists)
+    )
