@@ -88,6 +88,7 @@ from .run.many import least_squares_many as least_squares_many
 from .run.result import Record as Record
 from .run.result import Result as Result
 from .run.result import Status as Status
+from .run.saving import checkpoint as checkpoint
 from .sets.base import ConvexSet as ConvexSet
 from .sets.made.blocks import FacedProduct as FacedProduct
 from .sets.made.blocks import FacedRows as FacedRows

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Rational, Real
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -206,3 +208,12 @@ def contract(call: str, name: str, given: object, what: str, like: str, members:
     if missing:
         hint = f", without {', '.join(missing)}: a {what} has {', '.join(members)}" if len(missing) < len(members) else ""
         raise InputError(f"`{call}({name}=...)` must be a {what} such as {like}, got {given!r}{hint}")
+
+
+def check_out(path: Path) -> Path:
+    """Return ``path`` if a file can be written there, otherwise raise an error: before the run, not after it."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written, there is no directory {path.parent}")
+    if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: cannot be written, it is not a file or its directory is read-only")
+    return path

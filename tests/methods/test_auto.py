@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from test_newton import problem
 
 import extremal as ex
-from extremal.run.front import ahead, moved_inside
+from extremal.run.starts import ahead, moved_inside
 
 RNG = np.random.default_rng(0)
 

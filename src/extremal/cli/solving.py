@@ -33,6 +33,7 @@ from extremal.objectives.margins import MarginModel
 from extremal.run.front import minimize
 from extremal.run.progress import last_line, shown
 from extremal.run.result import Result, Status
+from extremal.run.saving import saving
 from extremal.run.wide import Kept, after, budget_left, least_within, with_radius
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.names import SETS
@@ -98,6 +99,10 @@ def solve(
     ] = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN.ckpt", help="Save the run every minute, and go on from there if the file exists."),
+    ] = None,
 ) -> None:
     """Minimise a loss over a set on the data of FILE, and print the certified answer.
 
@@ -117,7 +122,7 @@ def solve(
         plan = read_constraint(set_, None, f.shape, names)
         budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
         on_terminal = not quiet and terminal(stderr=True).is_terminal
-        with shown("solve", on_terminal):
+        with shown("solve", on_terminal), saving("solve", checkpoint, None):
             C, result, bounded = _minimum(f, plan, chosen, budget | {"max_seconds": max_seconds})
             last_line("")  # the full result is printed below
         x = np.asarray(result.x)

@@ -12,7 +12,7 @@ rows do not depend on the number of coin flips.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -158,6 +158,15 @@ class Sampler:
         self._drawn: dict[int, tuple[tuple[int, int, bool], np.ndarray]] = {}  # stream: key of the draw, and the rows
         self._coins_of, self._coins = -1, np.empty(0)
         self._taken = np.zeros(0, np.uint64)  # one bit per row, to draw distinct rows
+
+    def saved_state(self) -> dict[str, object]:
+        """What a checkpoint keeps of it: its draws depend on nothing else."""
+        bounds = self.bounds if len(self.bounds) > 2 else None
+        return {"n": self.n, "seed": self.seed, "shard": self.shard, "blocks": self.blocks, "bounds": bounds}
+
+    def restore_state(self, state: Mapping[str, Any]) -> None:
+        """Take a saved state."""
+        type(self).__init__(self, **{name: state[name] for name in ("n", "seed", "shard", "blocks", "bounds")})
 
     def rows(self, k: int, batch: int, replace: bool = False, stream: int = ROWS) -> np.ndarray:
         """The batch of step k: ``batch`` uniform indices. They are distinct unless ``replace``, so a batch of n has all rows.

@@ -100,6 +100,10 @@ class FactoredMatrix(Matrix):
     def __reduce__(self) -> tuple[object, ...]:
         return FactoredMatrix, self.factors()
 
+    def in_problem(self) -> dict[str, np.ndarray]:
+        """What a checkpoint compares of a start: its factors, and no room for more."""
+        return {"left": self.left, "right": self.right}
+
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         return self._scale * (self._columns.left[:, : self.rank] @ (self.right.T @ v))
 

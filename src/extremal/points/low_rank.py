@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -107,6 +108,17 @@ class FactorBuffer:
         self.images: WeakKeyDictionary[object, tuple[int, np.ndarray]] = WeakKeyDictionary()  # column count, their entries
         self.norms = 0, 0.0  # column count, their |left right'|^2
         self.lock = threading.Lock()
+
+    def saved_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        kept = {name: getattr(self, name) for name in ("left", "right", "used", "limit", "norms")}
+        return kept | {"images": [(key, *found) for key, found in self.images.items()]}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take a saved state."""
+        self.__init__(state["left"], state["right"], state["limit"])
+        self.used, self.norms = state["used"], state["norms"]
+        self.images.update({key: (count, total) for key, count, total in state["images"]})
 
     def append(self, rank: int, left: np.ndarray, right: np.ndarray) -> tuple[FactorBuffer, int]:
         """Append columns after the first ``rank``, or in a copy if the place is taken; return the buffer and its rank."""

@@ -1,3 +1,4 @@
+from .checkpoints.kinds import in_checkpoints as in_checkpoints
 from .front import minimize as minimize
 from .front import path as path
 from .loop import State as State
@@ -10,3 +11,4 @@ from .result import Record as Record
 from .result import Result as Result
 from .result import Status as Status
 from .result import Trace as Trace
+from .saving import checkpoint as checkpoint

@@ -66,6 +66,18 @@ class CountedSlice(Slice):
     f: Any
     inner: Slice
 
+    def saved_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it: the columns are sliced again."""
+        known = [name for name in ("columns", "_by_length") if name in vars(self.inner)]
+        return {"f": self.f, "W": self.W, "known": known}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take a saved state."""
+        inner = state["f"].inner.on_columns(state["W"])
+        for name in {"columns", "_by_length"} & {*state["known"]}:
+            getattr(inner, name)
+        vars(self).update(f=state["f"], W=state["W"], inner=inner)
+
     def of(self, f: Any) -> Slice:
         counts = isinstance(f, Counting)  # an expansion reads no row, and counts nothing
         return self if f is self.f else CountedSlice(f, self.W, self.inner.of(f.inner)) if counts else f.on_columns(self.W)  # type: ignore[attr-defined]

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from extremal.data.parts import PerRow, counting_rows
-from extremal.gradients.base import Counting
 from extremal.objectives.base import InParts, Objective, Parabola, RowIndex, Segment, Smooth, check_batches
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.expansion import Aim, Expansion
@@ -23,6 +22,7 @@ from extremal.points.active import ActiveSet
 from extremal.points.composed import Chord, Place
 from extremal.points.vertex import Vertex
 from extremal.run.counted_parts import CountedRestriction, CountedSegment, CountedSlice
+from extremal.run.counted_states import KeptObjective, KeptSet
 from extremal.run.result import Calls
 from extremal.sets.base import Bounded, ConvexSet, Faced, Spikes
 from extremal.support.clock import Unsure, check, counted
@@ -31,7 +31,7 @@ CHECKS = 50  # oracle calls that a membership test may make, plus a tenth of the
 T = TypeVar("T")
 
 
-class CountedObjective(Counting):
+class CountedObjective(KeptObjective):
     """An objective that counts every component gradient and value it computes."""
 
     def __init__(self, f: Smooth, calls: Calls, columns: bool | None = None):
@@ -47,6 +47,7 @@ class CountedObjective(Counting):
         self._batch: RowIndex = None  # the rows of the last batch, once there is one
         self._looked: tuple[Any, Any] = None, None  # the last point of `value_grad_margins`, and its answer
         self.near: CentredQuadratic | None = None  # a model with a Hessian near that point, which an estimator has read
+        self._drawn: tuple[Any, int, np.ndarray | None] | None = None  # of a sample: the whole, its size, and its rows
 
     @property
     def smoothness(self) -> float:
@@ -120,7 +121,11 @@ class CountedObjective(Counting):
         return self._ask(self._linear.tail_ratio, z, values=self.n)
 
     def sampled(self, size: int, draw: Callable[[], np.ndarray]) -> CountedObjective:
-        return CountedObjective(self._ask(self._linear.sampled, size, draw), self.calls, self.columns)
+        rows: list[np.ndarray] = []
+        found = self._ask(self._linear.sampled, size, lambda: rows.append(draw()) or rows[0])
+        sample = CountedObjective(found, self.calls, self.columns)
+        sample._drawn = self, size, rows[0] if rows else None
+        return sample
 
     def expansion(self) -> Expansion | None:
         """f around 0, or around an earlier centre; the Hessian and the gradient count n component gradients each."""
@@ -184,7 +189,7 @@ class CountedObjective(Counting):
         return self._line(self._ask(self.inner.along, x, s), self.n)
 
 
-class CountedSet:
+class CountedSet(KeptSet):
     """A set that counts every linear minimisation.
 
     The wrapper keeps the last answer. At an exact gradient, the certificate and the method's next step ask the same question,

@@ -21,6 +21,7 @@ from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, roun
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import observed
 from extremal.run.result import Calls, Certificate, Record, Result, Status
+from extremal.run.saving import UNSAVED, Unsaved
 from extremal.support.clock import Clock, TimeUp, deadline
 
 
@@ -37,8 +38,9 @@ class Driver:
         budget: Budget,
         callback: Callable[[State], object] | None = None,
         record: Record | float | None = None,
+        keeper: Unsaved | None = None,
     ):
-        self.setup, self.f, self.C = setup, setup.f.inner, setup.C
+        self.setup, self.f, self.C, self.keeper = setup, setup.f.inner, setup.C, keeper or UNSAVED
         self.tol, self.atol, self.callback = tol, atol, callback
         self.guarded = setup.method.guarded  # the method is for answers, not for comparisons
         self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
@@ -59,18 +61,22 @@ class Driver:
         """Run to a stop; return the result and the last state reached."""
         with observed(self.tol, self.atol) as progress:
             self.recorder.progress = progress
-            result, last = self._driven()
+            result, last = self.keeper.answer() or self._driven()
             if progress is not None:
                 progress.finish(result)
         return result, last
 
     def _driven(self) -> tuple[Result, State]:
-        state, status, states = None, None, loop(self.setup)
+        state, status, states, keeper, limited = None, None, loop(self.setup), self.keeper, self.budget.max_seconds is not None
         try:
-            with np.errstate(all="ignore"), deadline(None if self.budget.max_seconds is None else self._over, self.clock):
+            with np.errstate(all="ignore"), deadline(self._over if limited else None, self.clock), keeper:
                 self.first = state = next(states)
-                while (status := self._stop(state)) is None:
+                if keeper.resumed(self):  # this state was judged before it was saved
                     state = states.send(self._reach())
+                while (status := self._stop(state)) is None:
+                    keeper.look(self, state)
+                    state = states.send(self._reach())
+                keeper.ended(self, state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except TimeUp:
@@ -78,10 +84,8 @@ class Driver:
             if state is None:  # time ran out within the first estimate: the starting point is the answer
                 setup, unknown = self.setup, PlainEstimate(np.zeros(self.f.shape), exact=False)
                 self.first = state = State(0, setup.point, unknown, setup.f.calls, setup.f, setup.C, setup.method.move)
-        except OutsideError:
-            status = Status.OUTSIDE
-        except UnsolvedError:
-            status = Status.UNSOLVED
+        except (OutsideError, UnsolvedError) as error:
+            status = Status.OUTSIDE if isinstance(error, OutsideError) else Status.UNSOLVED
         except (NonFiniteError, np.linalg.LinAlgError, OverflowError) as error:
             if state is None:
                 raise NonFiniteError(f"f cannot be computed at the starting point: {error}") from error
@@ -89,7 +93,8 @@ class Driver:
         if state is None or status is None:
             raise KeyboardInterrupt  # stopped before the first state: there is no point to certify
         with np.errstate(all="ignore"):  # checks below report numbers that are not finite
-            return counting_rows(state.calls, self._result, state, status), state
+            result = counting_rows(state.calls, self._result, state, status)
+        return keeper.finish(result, state), state
 
     def _over(self) -> bool:
         """Whether time is up, with a reserve for the final certificate."""
@@ -98,7 +103,7 @@ class Driver:
 
     def _late(self) -> bool:
         """Whether the driver needs a state now."""
-        return self._over() or self.recorder.watched()
+        return self._over() or self.recorder.watched() or self.keeper.due()
 
     def _reach(self) -> Reach | None:
         """How far the run may go before the driver needs a state; None if the run has no bursts."""

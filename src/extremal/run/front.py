@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
 from extremal.data.rows import steady
-from extremal.gradients.base import sample_of, value_of
 from extremal.methods.method import Budget, Recipe
-from extremal.moves.newton.model import Memory
 from extremal.objectives.base import Smooth
-from extremal.objectives.expansion import Expansion
 from extremal.points.active import ActiveSet
-from extremal.points.iterates import farthest, freeze
-from extremal.run.counting import CountedObjective
 from extremal.run.driver import Driver
 from extremal.run.loop import Setup, State, check_objective, prepare
 from extremal.run.progress import check_verbose, last_line, next_part, shown
-from extremal.run.result import Calls, Record, Result
-from extremal.sets.base import ConvexSet, Projectable
-from extremal.support.clock import counted
-from extremal.support.values import changed
+from extremal.run.result import Record, Result
+from extremal.run.saving import run_inside, saving
+from extremal.run.starts import PathProblem
+from extremal.sets.base import ConvexSet
+
+if TYPE_CHECKING:
+    from extremal.run.checkpoints.keeper import Keeper
 
 
 def minimize(
@@ -45,6 +43,8 @@ def minimize(
     record: Record | float | None = None,
     bursts: bool | None = None,
     verbose: int = 0,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float | None = None,
 ) -> Result:
     """Minimise a finite sum over a convex set, and certify the answer.
 
@@ -94,6 +94,12 @@ def minimize(
         1 shows passes, f, the gap and seconds during the run: one live line on a terminal (with rich), one output in a
         notebook, lines on standard error elsewhere. A run shorter than a second writes only its last line. The counts, the
         clock and every bit of the result stay the same.
+    checkpoint : path, optional
+        A file from which the same call goes on after it was stopped or killed, with the bits of a run that was never stopped. A
+        file of another problem is refused, with the difference. A call that had ended returns its result at once. Budgets may
+        be raised from call to call. See docs/checkpoints.md.
+    checkpoint_seconds : float, optional
+        Least time between two writes of this file. Default: 60, and more if a write takes more than 1 % of the time.
 
     Examples
     --------
@@ -112,9 +118,18 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputError(f"`minimize(callback=...)` must be a callable (state) -> bool, got {callback!r}")
     budget = check_budget("minimize", max_grads, max_iter, max_seconds)
-    with shown("minimize", check_verbose("minimize", verbose)), steady(f):
-        setup = prepare("minimize", f, C, method, x0, seed, budget, callback is None if bursts is None else bursts, (tol, atol))
-        return Driver(setup, tol, atol, budget, callback, record).drive()[0]
+    in_bursts = callback is None if bursts is None else bursts
+    verbose = check_verbose("minimize", verbose)
+    with (
+        shown("minimize", verbose),
+        steady(f),
+        saving("minimize", checkpoint, checkpoint_seconds),
+        run_inside("minimize", budget) as keeper,
+    ):
+        first = budget if keeper is None else keeper.first
+        setup = prepare("minimize", f, C, method, x0, seed, first, in_bursts, (tol, atol))
+        setup = setup if keeper is None else keeper.bind(setup, seed, record, (tol, atol))
+        return Driver(setup, tol, atol, budget, callback, record, keeper).drive()[0]
 
 
 def path(
@@ -129,6 +144,8 @@ def path(
     max_iter: int | None = None,
     max_seconds: float | None = None,
     verbose: int = 0,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float | None = None,
 ) -> list[Result]:
     """Minimise f over each of several sets, such as a regularisation path, and certify every answer.
 
@@ -148,6 +165,8 @@ def path(
     method, seed, tol, atol, max_grads, max_iter, max_seconds
         As for `minimize`, for each set.
     verbose : int
+        As for `minimize`, for all sets together.
+    checkpoint, checkpoint_seconds
         As for `minimize`, for all sets together.
 
     Examples
@@ -174,88 +193,29 @@ def path(
         if not isinstance(C, ConvexSet):
             raise InputError(f"`path(sets=...)` must hold sets such as L1Ball(20.0), got {C!r}")
     fitted = [C.on(f.shape) for C in sets]
+    problem = PathProblem(f, method, seed, (tol, atol))
     results: dict[int, Result] = {}
     share = replace(budget, sets=len(sets))
     seen: list[tuple[float, State]] = []
-    with shown("path", check_verbose("path", verbose)), steady(f):
+    with shown("path", check_verbose("path", verbose)), steady(f), saving("path", checkpoint, checkpoint_seconds):
         for at, i in enumerate(sorted(range(len(fitted)), key=lambda i: -fitted[i].diameter), 1):
             next_part(f"set {at} of {len(sets)}")
-            with counted() as asked:
-                x0, memory, spent = next_start(f, fitted[i], seen, tol, atol) if seen else (None, None, Calls())
-            setup = prepare("path", f, fitted[i], method, x0, seed, share, accuracy=(tol, atol))
-            calls = setup.C.calls
-            calls.certificate_lmos += asked.calls
-            calls.grads, calls.rows = calls.grads + spent.grads, calls.rows + spent.rows
-            results[i], last = Driver(_resumed(setup, seen[-1][1], memory) if seen else setup, tol, atol, budget).drive()
+            with run_inside("path", budget) as keeper:
+                setup = _next(problem, fitted[i], share, seen, keeper)
+                results[i], last = Driver(setup, tol, atol, budget, keeper=keeper).drive()
             seen = [*seen[-2:], (fitted[i].diameter, last)]
         met = sum(result.converged for result in results.values())
         last_line(f"{met} of {len(sets)} sets are within the tolerance", costs=True)
     return [results[i] for i in range(len(sets))]
 
 
-def next_start(
-    f: Smooth, C: ConvexSet, seen: list[tuple[float, State]], tol: float, atol: float
-) -> tuple[np.ndarray, Any, Calls]:
-    """The start over the next set, the model of f that led there, and the calls for it.
-
-    The start is the minimiser of a known quadratic function, or an extrapolation of the last solutions.
-    """
-    last = seen[-1][1]
-    memory, counting = last.point.memory, CountedObjective(f, Calls(), last.f.columns)
-    if isinstance(memory, Memory) and memory.part.f is last.f:
-        memory = changed(memory, part=memory.part.of(counting))
-    from extremal.moves.newton.onward import onward  # for paths only
-
-    found = onward(counting, C, last.x, last.estimate, memory, tol, atol)
-    x, memory = (ahead(C.diameter, seen), None) if found is None else found
-    return moved_inside(C, x), memory, counting.calls
-
-
-def ahead(size: float, seen: list[tuple[float, State]]) -> np.ndarray:
-    """Extrapolate the last three solutions to the new size by a parabola; entries that would change sign become 0."""
-    x, sizes = seen[-1][1].x, [size for size, _ in seen]
-    if not isinstance(x, np.ndarray) or len(set(sizes)) < len(sizes):
-        return x
-    shares = [math.prod((size - b) / (a - b) for b in sizes if b != a) for a in sizes]  # Lagrange polynomials
-    new = sum(share * state.x for share, (_, state) in zip(shares, seen, strict=True))
-    return np.where(new * x > 0, new, 0).astype(x.dtype)
-
-
-def moved_inside(C: ConvexSet, x: np.ndarray) -> np.ndarray:
-    """x if it is in the set, else its projection, or the last feasible point on the segment from ``C.start()`` to x."""
-    if C.contains(x):
-        return x
-    if isinstance(C, Projectable) and isinstance(x, np.ndarray):
-        return C.project(x)
-    start = C.start()
-    return start + farthest(lambda t: C.contains(start + t * (x - start)), 1e-6) * (x - start)
-
-
-def _resumed(setup: Setup, last: State, memory: Any) -> Setup:
-    """Carry over the atoms, quadratic model and gradient of the last run, where they are still valid."""
-    point = setup.point
-    if type(point) is not type(last.point):
-        return setup
-    same = point.x.shape == last.x.shape and np.array_equal(np.asarray(point.x), np.asarray(last.x))
-    kept: dict[str, Any] = {"active": last.point.active} if same and point.active is not None and _all_inside(setup, last) else {}
-    memory = last.point.memory if memory is None else memory
-    if memory is not None:
-        kept["memory"] = changed(memory, gap=np.inf, part=memory.part.of(setup.f))
-    if last.f.expanded is not None:
-        model = sample_of(last.estimate)
-        setup.f.expanded = changed(model if isinstance(model, Expansion) else last.f.expanded, rows=setup.f.inner)
-        same = False  # a gradient costs less than its check
-    estimate = last.estimate if same and last.exact and value_of(last.estimate) is not None else None
-    if estimate is not None and sample_of(estimate) is not None:
-        estimate = replace(estimate, model=setup.f)  # type: ignore[type-var]
-        freeze(estimate.g)
-    return changed(setup, point=changed(point, **kept), estimate=estimate)
-
-
-def _all_inside(setup: Setup, last: State) -> bool:
-    """Whether every atom of the last run is in the new set."""
-    atoms = last.point.active
-    return atoms is not None and all(setup.C.contains(v.to_array()) for v in atoms.vertices)
+def _next(problem: PathProblem, C: ConvexSet, budget: Budget, seen: list[tuple[float, State]], keeper: Keeper | None) -> Setup:
+    """The next run of a path. A run that is in the checkpoint begins where the checkpoint says."""
+    if keeper is None:
+        return problem.after(C, budget, seen)[1]
+    x0, setup = problem.after(C, budget, seen) if keeper.old is None else (keeper.start, None)
+    setup = problem.setup(C, budget, x0) if setup is None else setup
+    return keeper.bind(setup, problem.seed, None, problem.accuracy, start=(x0,))
 
 
 def check_budget(call: str, max_grads: int | None, max_iter: int | None, max_seconds: float | None) -> Budget:

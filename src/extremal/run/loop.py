@@ -165,6 +165,7 @@ class Setup:
     burst: Burst | FaceBurst | None  # many iterations at once, if wanted and possible
     epochs: bool  # whether the estimator has epochs
     estimate: Estimate | None = None  # the gradient at the point, if an earlier run left it
+    k: int = 0  # iterations that led to the point, if the run goes on from a checkpoint
 
 
 def loop(setup: Setup) -> Generator[State, Reach | None]:
@@ -176,7 +177,7 @@ def loop(setup: Setup) -> Generator[State, Reach | None]:
     f, C, point, sampler, burst, method = setup.f, setup.C, setup.point, setup.sampler, setup.burst, setup.method
     gradient, move, step = method.gradient, method.move, method.step
     estimate = first_estimate(setup) if setup.estimate is None else setup.estimate
-    k = 0
+    k = setup.k
     while True:
         freeze(estimate.g)
         reach = yield State(k, point, estimate, f.calls, f, C, move)

@@ -11,9 +11,9 @@ import numpy as np
 from extremal.checks import InputError
 from extremal.objectives.margins import MarginModel
 from extremal.objectives.reach import reaches, told_apart
-from extremal.run.front import moved_inside
 from extremal.run.result import Calls, Result, Status
 from extremal.run.shortest import shortened
+from extremal.run.starts import moved_inside
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading, read_constraint
 

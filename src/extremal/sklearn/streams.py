@@ -13,7 +13,7 @@ from extremal.losses.base import Loss
 from extremal.objectives.intercept import InterceptModel
 from extremal.objectives.linear import LinearModel
 from extremal.rounding.exact import settle, violation
-from extremal.run.front import moved_inside
+from extremal.run.starts import moved_inside
 from extremal.sets.base import ConvexSet
 from extremal.sets.words.read import Reading
 from extremal.support.kinds import Numbers

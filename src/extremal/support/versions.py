@@ -21,9 +21,20 @@ def versions() -> dict[str, str]:
     >>> list(versions())[:4]
     ['extremal', 'Python', 'platform', 'numpy']
     """
-    library = sys.modules[__name__.partition(".")[0]]
-    found = {"extremal": library.__version__, "Python": platform.python_version(), "platform": platform.platform()}
+    found = {"extremal": known_version(), "Python": platform.python_version(), "platform": platform.platform()}
     return found | {name: known for name in (*NEEDED, *OPTIONAL) if (known := _version(name))}
+
+
+def known_version() -> str:
+    """The version of the library.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> known_version() == ex.__version__
+    True
+    """
+    return sys.modules[__name__.partition(".")[0]].__version__
 
 
 def show_versions() -> None:

@@ -25,7 +25,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, piece_of, uneven_rows
+from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, check_alike, piece_of, uneven_rows
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -155,6 +155,16 @@ class FaceBurst(ABC):
         self._last = Point(freeze(x), x)
         return made, self._last, self.after(x, estimate, anew)
 
+    def saved_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it. Entries of kept columns are set aside again, in the same order, by the next call."""
+        return {"iterations": self.iterations, "peaks": self._set.peaks, "last": self._last, "support": self._work.support}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take a saved state."""
+        check_alike("support", state["support"], self._work.support)
+        self.iterations, self._set = int(state["iterations"]), self._set._replace(peaks=locked(state["peaks"]))
+        self._last, self._work = state["last"], self._work._replace(support=state["support"])
+
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch
         self.iterations += made
@@ -244,6 +254,15 @@ class _Saga(FaceBurst):
     @property
     def _bent(self) -> int:
         return bent_rows(self.gradient.batch)
+
+    def saved_state(self) -> dict[str, Any]:
+        return super().saved_state() | {"shown": self._shown, "arrays": self._arrays._asdict()}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        super().restore_state(state)
+        for name, fresh in self._arrays._asdict().items():
+            check_alike(name, state["arrays"][name], fresh, free=name in ("c", "m"))
+        self._shown, self._arrays = state["shown"], self._arrays._replace(**state["arrays"])
 
     def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
         d, b = math.prod(self.f.shape), self.gradient.batch

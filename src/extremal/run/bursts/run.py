@@ -114,6 +114,25 @@ class Burst:
             self._shown = point, estimate = self._save(estimate)
         return self._made, point, estimate
 
+    def saved_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it: its own numbers, because the state holds rounded ones."""
+        return {
+            "shown": self._shown,
+            "iterations": self.iterations,
+            "state": self._state._asdict(),
+            "index": (self._oracle.order, self._oracle.blocks, self._oracle.groups),
+        }
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take a saved state, with arrays of the sizes and types that compiled code expects."""
+        held, (order, blocks, groups) = state["state"], state["index"]
+        for name, fresh in {**self._state._asdict(), **dict(zip("obg", self._oracle[4:], strict=True))}.items():
+            found = held.get(name, dict(zip("obg", (order, blocks, groups), strict=True)).get(name))
+            check_alike(name, found, fresh, free=name in ("table", "margins"))
+        self._shown, self.iterations = tuple(state["shown"]), int(state["iterations"])
+        self._state = self._state._replace(**held)
+        self._oracle = self._oracle._replace(order=order, blocks=blocks, groups=groups)
+
     @property
     def _made(self) -> int:
         return int(self._state.scales[2])
@@ -170,6 +189,13 @@ class Burst:
         g = sigma * G[:, 0]
         g = (g + G[:, 1] if two else g).astype(dtype, copy=False)
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
+
+
+def check_alike(name: str, found: Any, fresh: np.ndarray, free: bool = False) -> None:
+    """Refuse an array of a checkpoint that differs in type or size from that of a new burst; ``free``: only in type."""
+    same = isinstance(found, np.ndarray) and found.dtype == fresh.dtype and found.flags.writeable
+    if not same or (not free and (found.shape != fresh.shape or found.strides != fresh.strides)):
+        raise ValueError(f"the array {name} does not fit the run")
 
 
 _AT_MOST = 2**16  # iterations between two states shown to the loop

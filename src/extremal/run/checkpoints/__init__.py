@@ -1,0 +1,1 @@
+"""Checkpoints of runs: files from which the same call goes on, bit for bit."""
