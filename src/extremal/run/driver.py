@@ -46,15 +46,16 @@ class Driver:
         self.unlimited = budget == Budget()  # such a run gets a default budget, which it is not blamed for spending
         self.budget = Budget(max_grads=usual_grads(self.f)) if self.unlimited else budget
         self.most_work = usual_work(self.f) if self.unlimited and self.guarded else math.inf  # of quadratic problems
-        self.recorder = Recorder(self.f, self.C.inner, record)
-        self.clock = Clock()
+        self.recorder, self.clock = Recorder(self.f, self.C.inner, record), Clock()
         self.last: Certificate | None = None  # the latest certificate
         self.best: Certificate | None = None  # the best one: smallest value, or smallest gap if f is not convex
         self.tight: Certificate | None = None  # the certificate with the smallest gap
-        self.gap_due = 10 * self.f.n  # component gradients at which an exact gap is due
+        self.gap_due, self.value_due = (
+            10 * self.f.n,
+            0,
+        )  # component gradients at which an exact gap is due, or a value if gaps are free
         self.headway = Headway()
         self.floor = 0.0  # the least gap that float64 can certify, if the run ended there
-        self.value_due = 0  # component gradients at which an exact value is due, if a gap comes free
         self.tail = 0.0  # seconds that the last certificate took; the final certificate must fit in the time, too
 
     def drive(self) -> tuple[Result, State]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import NonFiniteError
-from extremal.data.csr import CSR
-from extremal.data.dense import Dense
 from extremal.data.parts import count_rows
 from extremal.gradients.base import Estimate
 from extremal.gradients.curved import FEW_DRAWN, LOUDEST, NOISY_SHARE, TRUST, CurvedEstimate, bent_rows
@@ -18,14 +16,13 @@ from extremal.gradients.reshuffled import Reshuffled
 from extremal.gradients.tracked import FALLEN, TrackedEstimate, TrackedTable, renewed
 from extremal.kernels import arguments
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, kernels, locked
-from extremal.losses.margin import compiled
 from extremal.methods.method import Method
 from extremal.moves.base import Point
 from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
-from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, check_alike, piece_of, uneven_rows
+from extremal.run.bursts.face_parts import model_of, vertices_of, workspace
+from extremal.run.bursts.run import Reach, check_alike
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -33,8 +30,6 @@ from extremal.steps.curved import SelfConcordant
 
 STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
-PLACES = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
-MARKED = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
@@ -46,39 +41,10 @@ def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: S
     kind = BURSTS.get(type(gradient).__name__)
     if kind is None or type(method.move) is not InFacePairwise or type(method.step) is not SelfConcordant:
         return None
-    model, spikes = _model(f.inner), _vertices(C)
+    model, spikes = model_of(f.inner), vertices_of(C)
     if model is None or spikes is None or gradient.replace or not kind.suits(gradient):
         return None
     return kind(f, C, spikes, model, gradient, sampler)
-
-
-def _model(f: Any) -> arguments.BurstModel | None:
-    """The rows and the loss for compiled loops."""
-    if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
-        return None
-    data: Any = f.data
-    uneven = type(data) is CSR and uneven_rows(data)
-    return arguments.BurstModel(burst_rows(data), locked(f.y), *compiled(f.loss), uneven)  # type: ignore[misc]
-
-
-def _workspace(data: Any, b: int) -> arguments.FaceRoom:
-    """The workspace, with an index of columns that is not yet filled in."""
-    (n, d), sparse = data.shape, type(data) is CSR
-    marked = sparse and n * d <= MARKED * data.nnz
-    marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
-    split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
-    order, support = np.empty(b + LENGTHS, np.int64), np.empty(d + 1, np.int64)
-    return arguments.FaceRoom(order, np.empty((PLACES, piece_of(data))), support, marks, split)
-
-
-def _vertices(C: CountedSet) -> Spikes | None:
-    """The vertices of the set, if they have both signs, at equal distances, or are positive and of one size."""
-    spikes = C.spikes()
-    if spikes is None:
-        return None
-    low, high = np.asarray(spikes.low), np.asarray(spikes.high)
-    both = spikes.origin and np.array_equal(low, -high)
-    return spikes if (high > 0).all() and (both or (high.ndim == 0 and not low.any())) else None
 
 
 class FaceBurst(ABC):
@@ -99,7 +65,7 @@ class FaceBurst(ABC):
         none = locked(np.zeros(f.shape))
         self._set = arguments.FacedSet(reach, both, spikes.origin and not both, ROUNDING, none, f.bends.self_concordance)
         entries = f.inner.data.nnz / f.n  # type: ignore[attr-defined]
-        self._work, self._marked = _workspace(f.inner.data, gradient.batch), False  # type: ignore[attr-defined]
+        self._work, self._marked = workspace(f.inner.data, gradient.batch), False  # type: ignore[attr-defined]
         self._last: Point | None = None  # the point last given to the loop, whose coordinates are listed in the workspace
         self._longest = max(1, int(CALL_WORK / (gradient.batch * self.work(entries) + 8 * math.prod(f.shape))))
 
