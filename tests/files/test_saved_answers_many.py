@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 from problems import problem
-from test_answers import changed
+from test_saved_answers import changed
 
 import extremal as ex
 from extremal.checks import InputError, NonFiniteError
