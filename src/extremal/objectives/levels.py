@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.over_rows import bend_sums, derivs_of, mean_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
+from extremal.quadratic.search import first_decrease
 from extremal.support import linalg
 
 BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # scalings; margin of absent classes; relative derivatives that count as 0
@@ -150,13 +152,19 @@ def _softmax_steps(
         t, slope = 1.0, float(g @ step)
         if last or -slope <= 1e-30:
             return (b + step if -slope <= LITTLE * value else b), True
-        last, new = -slope <= LITTLE * value, value
-        while not last and (new := mean_of(loss.value, z + b + t * step, y)) > value + 1e-4 * t * slope and t > 1e-6:
-            t /= 4
-        if t <= 1e-6:
-            return b, False
-        b, value, longest = b + t * step, new, max(longest, LONGEST_STEP * t * float(np.abs(step).max()))
+        last = -slope <= LITTLE * value
+        if not last:
+            look = partial(_value_beyond, loss, z + b, step, y)
+            found = first_decrease(look, value, slope, shorter=0.25, least=1e-6, blur=0.0)
+            if found is None:
+                return b, False
+            t, value, _ = found
+        b, longest = b + t * step, max(longest, LONGEST_STEP * t * float(np.abs(step).max()))
     return b, False
+
+
+def _value_beyond(loss: Loss, z: np.ndarray, step: np.ndarray, y: np.ndarray, t: float) -> tuple[float, None]:
+    return mean_of(loss.value, z + t * step, y), None
 
 
 def _softmax_step(z: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
