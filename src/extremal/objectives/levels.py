@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from extremal.losses.base import Loss
 from extremal.losses.margin import Logistic
 from extremal.losses.over_rows import bend_sums, derivs_of, sum_of
 from extremal.losses.weighted import WeightedCurved, unweighted, weights_of
+from extremal.quadratic.search import first_decrease
 from extremal.support import linalg
 
 BALANCES, AWAY, SETTLED = 300, 40.0, 1e-6  # scalings; margin of absent classes; relative derivatives that count as 0
@@ -204,13 +206,19 @@ def _softmax_steps(sums: LevelSums, b: np.ndarray, most: int = LEVEL_TRIES) -> t
         t, slope = 1.0, float(g @ step)
         if last or -slope <= 1e-30:
             return (b + step if -slope <= LITTLE * value else b), True
-        last, new = -slope <= LITTLE * value, value
-        while not last and (new := sums.value(b + t * step)) > value + 1e-4 * t * slope and t > 1e-6:
-            t /= 4
-        if t <= 1e-6:
-            return b, False
-        b, value, longest = b + t * step, new, max(longest, LONGEST_STEP * t * float(np.abs(step).max()))
+        last = -slope <= LITTLE * value
+        if not last:
+            look = partial(_value_beyond, sums, b, step)
+            found = first_decrease(look, value, slope, shorter=0.25, least=1e-6, blur=0.0)
+            if found is None:
+                return b, False
+            t, value, _ = found
+        b, longest = b + t * step, max(longest, LONGEST_STEP * t * float(np.abs(step).max()))
     return b, False
+
+
+def _value_beyond(sums: LevelSums, b: np.ndarray, step: np.ndarray, t: float) -> tuple[float, None]:
+    return sums.value(b + t * step), None
 
 
 def _softmax_step(g: np.ndarray, products: np.ndarray, weight: float) -> np.ndarray:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from extremal.data.parts import Part, PerRow, RowWork, Sums
+from extremal.data.parts import Part, PerRow, Sums
 from extremal.data.rows import RowData
 from extremal.losses.base import Loss
-from extremal.losses.margin import compiled
 from extremal.losses.over_rows import second_of
 from extremal.objectives.alike import first_total
 from extremal.objectives.column_blocks import Slice
 from extremal.objectives.quadratics import CentredQuadratic, SliceOfQuadratic
-from extremal.objectives.works import Look
+from extremal.objectives.works import Look, LossWork
 
 if TYPE_CHECKING:
     from extremal.objectives.margins import MarginModel
@@ -33,7 +32,7 @@ class Slab(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SlabSums(RowWork):
+class SlabSums(LossWork):
     """The sums of phi, of phi' a, and of phi'' a_W a_W', in one read of the rows; margins are not kept."""
 
     loss: Loss
@@ -41,11 +40,6 @@ class SlabSums(RowWork):
     x: np.ndarray
     W: np.ndarray
     sums: int  # the size of the last two
-
-    @property
-    def alone(self) -> bool:  # type: ignore[override]
-        """Whether to avoid threads: a user's own loss may not be thread-safe."""
-        return compiled(self.loss) is None
 
     def __call__(self, part: Part) -> Sums:
         y, z = part.of(self.y), np.empty(part.n)

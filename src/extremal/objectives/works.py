@@ -108,8 +108,19 @@ class Filled(Summed):
         return ()
 
 
+class LossWork(RowWork):
+    """Base of works that read rows and evaluate a loss."""
+
+    loss: Loss
+
+    @property
+    def alone(self) -> bool:  # type: ignore[override]
+        """Whether to avoid threads: a user's own loss may not be thread-safe."""
+        return compiled(self.loss) is None
+
+
 @dataclass(frozen=True)
-class QuadraticSums(RowWork):
+class QuadraticSums(LossWork):
     """Sums for the expansion of a quadratic loss around x = 0, in one read of the rows.
 
     The sums of phi'' a a', of phi' a, of phi and of phi'^2 / phi''. Without weights, phi'' is the ``curvature``.
@@ -119,11 +130,6 @@ class QuadraticSums(RowWork):
     y: PerRow
     curvature: float | None
     sums: int  # the size of the first
-
-    @property
-    def alone(self) -> bool:  # type: ignore[override]
-        """Whether to avoid threads: a user's own loss may not be thread-safe."""
-        return compiled(self.loss) is None
 
     def __call__(self, part: Part) -> Sums:
         y, z = part.of(self.y), np.zeros(part.n)

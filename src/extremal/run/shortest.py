@@ -16,7 +16,7 @@ from extremal.objectives.column_blocks import FORMED_COLUMNS
 from extremal.objectives.margins import MarginModel
 from extremal.points.iterates import farthest
 from extremal.rounding.exact import settle
-from extremal.run.result import Result, Status
+from extremal.run.result import Certificate, Result, Status
 from extremal.sets.base import ConvexSet
 
 FAR = 0.02  # an answer beyond this share of the artificial bounds may have drifted along an undetermined direction
@@ -40,7 +40,7 @@ def shortened(f: MarginModel, C: ConvexSet, run: Result, reach: np.ndarray, tol:
     x = settle(C, toward_zero(C, np.asarray(run.x, np.float64), free))
     value, g = counting_rows(calls, f.value_and_grad, x)
     gap = C.gap(x, g)
-    met = bool(gap <= tol * abs(value) + atol)
+    met = bool(Certificate(run.n_iter, x, value, gap).meets(tol, atol))
     if not value <= run.value + atol or not (met or gap <= run.gap):
         return run  # the direction counts after all, for f or for its certificate
     calls.certificate += 2 * f.n  # the Hessian, and the gradient at x

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.objectives.base import Objective, Parabola, Segment
+from extremal.quadratic.search import first_decrease
 from extremal.steps.base import Direction, Plan, Step
 from extremal.support.lazy import imported
 from extremal.support.rational import fraction, is_exact
@@ -130,9 +131,5 @@ def _root(slope: Callable[[float], float], tol: float) -> float:
 
 def _decrease(line: Segment, t: float) -> float:
     """Halve t until f has fallen: this ends, because the slope at 0 is negative."""
-    start = line.value(0.0)
-    for _ in range(60):
-        if line.value(t) <= start:
-            return t
-        t /= 2
-    return 0.0
+    found = first_decrease(lambda t: (line.value(t), None), line.value(0.0), 0.0, t, least=t * 2.0**-59, blur=0.0)
+    return 0.0 if found is None else found[0]

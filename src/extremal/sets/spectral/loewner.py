@@ -11,6 +11,7 @@ import numpy as np
 
 from extremal.checks import InputError
 from extremal.points.vertex import DenseVertex
+from extremal.quadratic.search import first_decrease
 from extremal.sets.base import ConvexSet
 from extremal.sets.shared import numbers, scaled_gradient
 
@@ -156,11 +157,10 @@ def _minimise_log(s: np.ndarray, lower: np.ndarray, root: np.ndarray) -> np.ndar
         gap = -float(np.vdot(root @ g @ root.T, step))
         if gap <= INNER_TOL * abs(value):
             break
-        t, old = 1.0, value
-        value, g = _log_term(s, lower + root.T @ (w + step) @ root)
-        while value > old - 0.1 * t * gap and t > 1e-6:  # halve the step until the value decreases enough
-            t /= 2
-            value, g = _log_term(s, lower + root.T @ (w + t * step) @ root)
+        found = first_decrease(lambda t, w=w, step=step: _log_term(s, lower + root.T @ (w + t * step) @ root), value, -gap)
+        if found is None:
+            break
+        t, value, g = found
         w = w + t * step
     return w
 

@@ -175,11 +175,12 @@ def _bound(G: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
 def _weighed(x: np.ndarray) -> float:
     """The largest |D_p^(1/2) x D_q^(1/2)|_*, for x without rows or columns of zeros, in the logarithms of p and q."""
     from scipy.optimize import minimize
+    from scipy.special import softmax
 
     m = len(x)
 
     def objective(z: np.ndarray) -> tuple[float, np.ndarray]:
-        p, q = _softmax(z[:m]), _softmax(z[m:])
+        p, q = softmax(z[:m]), softmax(z[m:])
         u, s, vt = linalg.svd(np.sqrt(p)[:, None] * x * np.sqrt(q), full_matrices=False)
         total = max(float(s.sum()), 1e-300)
         slopes = np.concatenate([(u * u) @ s / total - p, s @ (vt * vt) / total - q]) / 2
@@ -188,8 +189,3 @@ def _weighed(x: np.ndarray) -> float:
     options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-9}
     found = minimize(objective, np.zeros(sum(x.shape)), jac=True, method="L-BFGS-B", options=options)
     return math.exp(-float(found.fun))
-
-
-def _softmax(z: np.ndarray) -> np.ndarray:
-    e = np.exp(z - z.max())
-    return e / e.sum()
