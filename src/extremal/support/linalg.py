@@ -6,8 +6,9 @@ With an infinity in a matrix, LAPACK may loop forever and write to stderr; the f
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -62,10 +63,12 @@ def on_one_thread(items: Iterator[T]) -> Iterator[T]:
         yield from items
 
 
-def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
     """BLAS has one thread, if this is wanted: long sums then do not depend on the number of threads.
 
-    The limit holds for the whole process. Without the package threadpoolctl there is none.
+    The limit holds for the whole process, until the last such context ends, in whatever order they end. Without the package
+    threadpoolctl there is none.
 
     Examples
     --------
@@ -73,13 +76,47 @@ def one_thread(wanted: bool = True) -> AbstractContextManager[object]:
     ...     float(np.ones(20_000) @ np.ones(20_000))
     20000.0
     """
-    controller = _controller("scipy.linalg" in sys.modules) if wanted else None
-    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+    if not wanted:
+        yield
+        return
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()
+
+
+class _Limit:
+    """The limit on the threads of BLAS, and the number of open contexts that need it."""
+
+    def __init__(self) -> None:
+        self.lock, self.many, self.libraries = threading.Lock(), 0, False
+        self.held = ExitStack()
+
+    def enter(self) -> None:
+        """Limit the libraries that are loaded by now: scipy brings a BLAS of its own."""
+        with self.lock:
+            libraries = "scipy.linalg" in sys.modules
+            if not self.many or libraries != self.libraries:
+                controller = _controller(libraries)
+                self.held.enter_context(nullcontext() if controller is None else controller.limit(limits=1, user_api="blas"))
+                self.libraries = libraries
+            self.many += 1
+
+    def leave(self) -> None:
+        """Restore the numbers of threads at the end of the last context."""
+        with self.lock:
+            self.many -= 1
+            if not self.many:
+                self.held.close()
+
+
+_LIMIT = _Limit()
 
 
 @cache
 def _controller(with_scipy: bool) -> Any:
-    """The libraries that are loaded by now: scipy brings a BLAS of its own."""
+    """The libraries of BLAS, looked up again after scipy was imported."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

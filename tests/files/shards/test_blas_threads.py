@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import extremal as ex
+from extremal.support.linalg import one_thread
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 
@@ -55,6 +56,24 @@ def test_a_path(folder):
         return [(r.x.tobytes(), r.gap) for r in ex.path(logistic(folder), [ex.L1Ball(radius) for radius in (2.0, 4.0)])]
 
     assert on_threads(1, run) == on_threads(2, run)
+
+
+def test_contexts_may_end_in_any_order():
+    def threads():
+        return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+    def run():
+        first, second, third = one_thread(), one_thread(), one_thread(False)
+        first.__enter__()
+        second.__enter__()
+        third.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}  # the second context is open
+        third.__exit__(None, None, None)
+        second.__exit__(None, None, None)
+        assert threads() == {2}
+
+    on_threads(2, run)
 
 
 def test_single_states_and_work_between_them(folder):
