@@ -35,7 +35,7 @@ class BoxNewton(FlatMove):
     W holds the coordinates that the gradient does not hold at a bound. An active-set method solves the quadratic problem: it
     keeps bounds that are hit, and leaves bounds whose multipliers have the wrong sign. The move keeps a Hessian as long as every
     step reduces the gap fivefold. f never increases. If H is not positive definite, |phi''| replaces phi''. The step rule is
-    not used.
+    not used. A quadratic f whose Hessian is known (`gradients.Expanded`) is minimised by the first step.
 
     A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
     in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, or 1500

@@ -46,7 +46,8 @@ class SpikeNewton(FlatMove):
     W holds the coordinates in use and those of the most promising vertices. The quadratic problem is over weights of the vertices
     at W. An active-set method solves it, and drops coordinates that do not help. The move keeps a Hessian as long as every
     step reduces the gap fivefold, unless a new one takes less time than a pass over the rows. f never increases. If H is not
-    positive definite, |phi''| replaces phi''. The step rule is not used.
+    positive definite, |phi''| replaces phi''. The step rule is not used. A quadratic f whose Hessian is known
+    (`gradients.Expanded`) is minimised by the first step.
 
     A step takes one LMO and one product with the columns W for t. A new Hessian takes the sum over rows of their squared entries
     in W, counts as n component gradients, and costs O(k^3) for k = |W|. If W has more than 400 columns of sparse data, conjugate
