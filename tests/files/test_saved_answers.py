@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import extremal as ex
 from extremal.checks import InputError
 from extremal.cli.commands import app
-from extremal.files.answers import arrays_of, load_answer, row_blocks, verify_arrays
+from extremal.files.answers import FACTS, arrays_of, load_answer, row_blocks, verify_arrays
 from extremal.sets import membership
 from extremal.sets.membership import exact_dot, excesses
 from extremal.trust import verifier
@@ -342,6 +342,40 @@ def _npz(arrays) -> bytes:
     held = io.BytesIO()
     np.savez(held, **arrays)
     return held.getvalue()
+
+
+def test_damaged_files_never_crash(here):
+    """Bytes overwritten at random, as in test_damaged_files.py; and texts of the answer in which parts are exchanged."""
+    f, r = model()
+    r.save("a.npz")
+    whole, rng = Path("a.npz").read_bytes(), np.random.default_rng(5)
+    held = dict(load_answer("a.npz"))
+    said = json.loads(str(held["answer"]))
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for at in rng.integers(0, len(whole), 8):
+            damaged[at] = int(rng.integers(256))
+        Path("b.npz").write_bytes(damaged)
+        with suppress(InputError):
+            ex.verify("b.npz", f)
+    others = [
+        3,
+        [],
+        {},
+        "x",
+        None,
+        1e400,
+        10**400,
+        {"kind": "L1Ball", "fields": {"radius": 10**400}},
+        {"kind": "Huber", "fields": 3},
+    ]
+    for name in said:
+        for other in others:
+            Path("b.npz").write_bytes(_npz(sealed(held | {"answer": np.asarray(json.dumps(said | {name: other}))})))
+            with suppress(InputError):
+                assert ex.verify("b.npz", f).verdict != "proved" or name not in FACTS
+            found = CliRunner().invoke(app, ["verify", "b.npz", "nothing.csv"])
+            assert found.exit_code == 2, (name, other, found.exception)
 
 
 def test_saving_is_whole_and_says_what_it_cannot_keep(here):

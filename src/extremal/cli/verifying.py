@@ -64,14 +64,14 @@ def _words(path: Path, said: dict[str, Any]) -> dict[str, Any]:
     """How the objective was made from a file: as the answer says, or by the name of its loss."""
     words = said.get("words")
     if words is None:
-        fields = said["loss"].get("fields", {})
-        kind = said["loss"].get("kind")
-        kind = "Logistic" if kind == "SignedLogistic" else fields["loss"].get("kind") if "heaviest" in fields else kind
+        plan = said["loss"]
+        if isinstance(plan.get("fields"), dict) and isinstance(plan["fields"].get("loss"), dict) and "heaviest" in plan["fields"]:
+            plan = plan["fields"]["loss"]  # of weighted rows
+        kind, fields = "Logistic" if plan.get("kind") == "SignedLogistic" else plan.get("kind"), plan.get("fields")
         names = [name for name, (_, _, made) in LOSS_FORMS.items() if made.__name__ == kind]
-        if not names:
+        if not names or not isinstance(fields, dict):
             raise InputError(f"{path}: its loss {str(kind)[:100]!r} has no name for a command; use `ex.verify(path, f, C)`")
-        inner = fields["loss"]["fields"] if "heaviest" in fields and "loss" in fields else fields
-        numbers = [f"{inner[name]!r}" for name in ("delta", "q", "width") if name in inner]
+        numbers = [str(fields[name]) for name in ("delta", "q", "width") if name in fields]
         words = {"loss": ":".join([names[0], *([",".join(numbers)] if numbers else [])]), "intercept": said["intercept"]}
     kinds = {"loss": str, "intercept": bool, "positive": str | None, "target": str | None}
     if not isinstance(words, dict) or not all(isinstance(words.get(name), kind) for name, kind in kinds.items()):
@@ -111,5 +111,8 @@ def _brief(plan: Any) -> str:
     """A set or a loss in one line."""
     if not isinstance(plan, dict) or "kind" not in plan:
         return "array" if isinstance(plan, dict) and "array" in plan else "..." if isinstance(plan, dict) else repr(plan)
-    fields = {name: value for name, value in plan.get("fields", {}).items() if value is not None and name != "shape"}
+    given = plan.get("fields")
+    fields = (
+        {name: value for name, value in given.items() if value is not None and name != "shape"} if isinstance(given, dict) else {}
+    )
     return f"{plan['kind']}({', '.join(f'{name}={_brief(value)}' for name, value in fields.items())})"

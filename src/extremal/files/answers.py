@@ -277,7 +277,7 @@ def verify_arrays(held: Mapping[str, np.ndarray], f: Any, C: ConvexSet | None, p
     if C is None:
         try:
             C = set_from(said["set"], held).on(f.shape)
-        except (TypeError, ValueError, KeyError, RecursionError, InputError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
             raise InputError(f"{path}: its set cannot be made again: {error}") from None
     if isinstance(f, MarginModel) and isinstance(f.data, ShardDir):
         if f.data.engine == "dask":
