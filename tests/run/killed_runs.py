@@ -13,7 +13,7 @@ import extremal as ex
 HERE = Path(__file__).resolve().parent
 
 
-def rows(n=6000, d=60):
+def rows(n=2000, d=30):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((n, d))
     return A, np.sign(A @ (rng.standard_normal(d) * (rng.random(d) < 0.4)) + 2 * rng.standard_normal(n))
@@ -24,25 +24,25 @@ def logistic(**how):
 
 
 def minimised(f, C, method, most, folder, **how):
-    saved = {"checkpoint": folder / "run.ckpt", "checkpoint_seconds": 0.02, "tol": 0, "atol": 0, "record": 10.0}
+    saved = {"checkpoint": folder / "run.ckpt", "checkpoint_seconds": 0.2, "tol": 0, "atol": 0, "record": 10.0}
     r = ex.minimize(f, C, method, max_iter=most, **saved, **how)
     return [r.x, r.value, r.gap, r.n_iter, list(vars(r.calls).values()), r.trace.value, r.trace.gap, r.trace.iter]
 
 
 def completion(folder):
     rng = np.random.default_rng(0)
-    places, values = rng.integers(200, size=(2, 4000)), rng.standard_normal(4000)
-    f = ex.LinearModel(ex.Squared(), ex.Entries(*places, (200, 200)), values)
-    r = ex.minimize(f, ex.NuclearBall(300.0), "low-rank-fw", max_iter=60, tol=0, atol=0, **saved(folder))
+    places, values = rng.integers(60, size=(2, 1000)), rng.standard_normal(1000)
+    f = ex.LinearModel(ex.Squared(), ex.Entries(*places, (60, 60)), values)
+    r = ex.minimize(f, ex.NuclearBall(60.0), "low-rank-fw", max_iter=25, tol=0, atol=0, **saved(folder))
     return [np.asarray(r.x), r.value, r.gap, list(vars(r.calls).values())]
 
 
 def saved(folder):
-    return {"checkpoint": folder / "run.ckpt", "checkpoint_seconds": 0.02}
+    return {"checkpoint": folder / "run.ckpt", "checkpoint_seconds": 0.2}
 
 
 def path(folder):
-    found = ex.path(logistic(), [ex.L2Ball(r) for r in np.geomspace(0.2, 5.0, 25)], tol=1e-7, **saved(folder))
+    found = ex.path(logistic(), [ex.L2Ball(r) for r in np.geomspace(0.2, 5.0, 12)], tol=1e-7, **saved(folder))
     return [[r.x, r.value, r.gap, list(vars(r.calls).values())] for r in found]
 
 
@@ -50,18 +50,18 @@ def estimator(folder):
     from extremal.sklearn import ConstrainedLinearRegression
 
     A, y = rows()
-    with ex.checkpoint(folder / "run.ckpt", 0.02):
+    with ex.checkpoint(folder / "run.ckpt", 0.2):
         solver = ex.SarahFW(batch=20)
-        fit = ConstrainedLinearRegression("l1:2", solver=solver, tol=1e-9, max_iter=20_000).fit(A, y)
+        fit = ConstrainedLinearRegression("l1:2", solver=solver, tol=1e-9, max_iter=4000).fit(A, y)
     return [fit.coef_, fit.intercept_, fit.dual_gap_, fit.n_iter_, fit.n_grads_]
 
 
 def shards(folder, **how):
     place = folder.parent / "rows"
     if not place.exists():
-        ex.ShardDir.build(rows(), place, shard_bytes=2**20)
+        ex.ShardDir.build(rows(), place, shard_bytes=2**17)
     f = ex.LinearModel(ex.Logistic(), ex.ShardDir(place, **how))
-    return minimised(f, ex.L1Ball(3.0), "saga-sarah-fw" if how.get("engine") == "disk" else "frank-wolfe", 150, folder)
+    return minimised(f, ex.L1Ball(3.0), "saga-sarah-fw" if how.get("engine") == "disk" else "frank-wolfe", 60, folder)
 
 
 def dask(folder):
@@ -75,11 +75,11 @@ def dask(folder):
 def command(folder):
     from typer.testing import CliRunner
 
-    from extremal.cli.app import app
+    from extremal.cli.commands import app
 
     np.savez(folder.parent / "rows.npz", A=rows()[0], y=rows()[1])
-    words = ["solve", folder.parent / "rows.npz", "--set", "l1:3", "--method", "away-fw", "--tol", "1e-9", "--max-iter", "300"]
-    words += ["--checkpoint", folder / "run.ckpt", "--checkpoint-seconds", "0.02", "--json", "--quiet", "--passes", "1e6"]
+    words = ["solve", folder.parent / "rows.npz", "--set", "l1:3", "--method", "away-fw", "--tol", "1e-9", "--max-iter", "400"]
+    words += ["--checkpoint", folder / "run.ckpt", "--checkpoint-seconds", "0.1", "--json", "--quiet", "--passes", "1e6"]
     ran = CliRunner().invoke(app, [str(word) for word in words])
     import json
 
@@ -88,12 +88,12 @@ def command(folder):
 
 
 KINDS = {
-    "tables": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 4000, folder, bursts=False),
-    "bursts": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 60_000, folder),
+    "tables": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 2500, folder, bursts=False),
+    "bursts": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 40_000, folder),
     "newton": lambda folder: minimised(
-        ex.LinearModel(ex.Huber(0.01), *rows(60_000, 100)), ex.L2Ball(2.0), "newton-fw", 40, folder
+        ex.LinearModel(ex.Huber(0.01), *rows(8000, 60)), ex.L2Ball(2.0), "newton-fw", 60, folder
     ),
-    "atoms": lambda folder: minimised(logistic(n=20_000), ex.L1Ball(3.0), "pairwise-fw", 400, folder),
+    "atoms": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "pairwise-fw", 400, folder),
     "low rank": completion,
     "path": path,
     "estimator": estimator,
@@ -104,10 +104,10 @@ KINDS = {
 
 
 def main(kind: str, folder: Path) -> None:
-    print("begun", flush=True)
+    print("begun", flush=True)  # noqa: T201
     found = KINDS[kind](folder)
     text = repr(found) if kind == "command line" else repr(_plain(found))
-    print("digest", hashlib.sha256(text.encode()).hexdigest(), flush=True)
+    print("digest", hashlib.sha256(text.encode()).hexdigest(), flush=True)  # noqa: T201
 
 
 def _plain(item):
