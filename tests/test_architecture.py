@@ -63,7 +63,7 @@ OTHER = {type(law).__name__ for law in cases.LAWS} | {  # public, and no part of
     "ActiveSet", "Calls", "Certificate", "ConvexSet", "DataSet", "DownloadError", "FactoredMatrix",
     "InputError", "LargeTableWarning", "ManyResult",
     "MatrixCompletion", "NonFiniteError", "Record", "Result", "Sampler", "State", "Status", "Table2Row", "Trace", "Verification",
-    "complete", "iterate",
+    "checkpoint", "complete", "in_checkpoints", "iterate",
     "least_squares_many", "metropolis", "minimize", "path", "ring", "verify",
 }  # fmt: skip
 

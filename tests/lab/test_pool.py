@@ -19,7 +19,7 @@ import scipy.linalg  # noqa: F401  brings a BLAS of its own
 import threadpoolctl
 
 from extremal.checks import InputError
-from extremal.files import outputs
+from extremal.support import whole
 from extremal_lab.reproduction import pool, store
 from extremal_lab.reproduction.pool import WorkerError, run_all
 from extremal_lab.reproduction.progress import Pace
@@ -193,7 +193,7 @@ def test_nothing_half_written_is_kept(tmp_path, marks, monkeypatch):
         os.truncate(file, 10)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(outputs.os, "fsync", full)
+    monkeypatch.setattr(whole.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         run_all([task], kept, 1)
     assert not [path for path in kept.folder.rglob("*") if path.is_file()]

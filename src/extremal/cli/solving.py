@@ -103,6 +103,7 @@ def solve(
         Path | None,
         typer.Option(metavar="RUN.ckpt", help="Save the run every minute, and go on from there if the file exists."),
     ] = None,
+    checkpoint_seconds: Annotated[float | None, typer.Option(help="Least time between two writes. Default: 60.")] = None,
 ) -> None:
     """Minimise a loss over a set on the data of FILE, and print the certified answer.
 
@@ -122,7 +123,7 @@ def solve(
         plan = read_constraint(set_, None, f.shape, names)
         budget = {"seed": seed, "tol": tol, "atol": atol, "max_grads": max(1, round(passes * f.n)), "max_iter": max_iter}
         on_terminal = not quiet and terminal(stderr=True).is_terminal
-        with shown("solve", on_terminal), saving("solve", checkpoint, None):
+        with shown("solve", on_terminal), saving("solve", checkpoint, checkpoint_seconds):
             C, result, bounded = _minimum(f, plan, chosen, budget | {"max_seconds": max_seconds})
             last_line("")  # the full result is printed below
         x = np.asarray(result.x)

@@ -88,6 +88,10 @@ class ShardDir(RowData):
         if not self.manifest.shuffled:
             self._known.warn("its rows were not shuffled, so batches of consecutive rows may not represent all rows")
 
+    def in_problem(self) -> dict[str, Any]:
+        """What a checkpoint compares: the rows, and not the place where they are read."""
+        return {"parts": self._parts}
+
     def _chosen(self, engine: str | None, client: object) -> str:
         if engine is not None and engine not in ENGINES:
             raise InputError(f"`ShardDir(engine=...)` must be one of {', '.join(map(repr, ENGINES))}, got {engine!r}")

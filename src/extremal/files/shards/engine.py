@@ -33,6 +33,12 @@ class ShardParts(Parts):
     def where(self) -> str:
         """Where rows are read, in words."""
 
+    manifest: Manifest
+
+    def in_problem(self) -> dict[str, object]:
+        """What a checkpoint compares: the rows, by their checksums, and not the place where they are read."""
+        return {"manifest": self.manifest}
+
 
 class LocalShards(ShardParts):
     """The shards of a directory, read by threads of this process.

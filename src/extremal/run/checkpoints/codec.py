@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import InputError
-from extremal.data.parts import counting_rows
+from extremal.data.kept import Stored
+from extremal.data.parts import KeptNumbers, counting_rows
 from extremal.run.checkpoints import arrays
 from extremal.run.checkpoints.container import Contents
 from extremal.run.checkpoints.kinds import name_of, state_class
@@ -45,10 +46,18 @@ def caches_in(item: Any) -> list[str]:
     return sorted(caches_of(type(item)) & own.keys()) if own else []
 
 
-class StateWriter:
-    """Turns values into nodes and arrays. ``given`` has the names of objects that are not stored, by their ids."""
+class Later(Exception):
+    """A state that cannot be saved, though the next ones can."""
 
-    def __init__(self, given: Mapping[int, str]):
+
+class StateWriter:
+    """Turns values into nodes and arrays. ``given`` has the names of objects that are not stored, by their ids.
+
+    Numbers of the rows of ``model`` that are on other machines are fetched.
+    """
+
+    def __init__(self, given: Mapping[int, str], model: Any = None):
+        self._model = model
         self.nodes: Nodes = []
         self.blocks: list[np.ndarray] = []  # the bytes of arrays
         self._given, self._places = given, dict[int, int]()
@@ -91,6 +100,10 @@ class StateWriter:
             return ["slice", *map(self.put, (item.start, item.stop, item.step))]
         if type(item) is Fraction:
             return ["fraction", item.numerator, item.denominator]
+        if isinstance(item, KeptNumbers) and name_of(type(item)) is None:
+            if len(item) != self._model.n:
+                raise Later("numbers of a sample of rows that are elsewhere")
+            return ["numbers", self.put(counting_rows(None, self._model.here, item))]
         if isinstance(item, np.random.Generator) and item.bit_generator.state["bit_generator"] == "PCG64":
             return ["generator", self.put(item.bit_generator.state)]
         return None
@@ -131,6 +144,7 @@ class StateReader:
 
     def __init__(self, nodes: Nodes, given: Mapping[str, Any], file: Contents):
         self._nodes, self._given, self._file = nodes, given, file
+        self.model: Any = None  # the model whose rows are elsewhere
         self._made: dict[int, Any] = {}
         self._caches: list[tuple[Any, str]] = []
 
@@ -190,6 +204,9 @@ class StateReader:
             return slice(*map(self.get, rest))
         if word == "fraction":
             return Fraction(rest[0], rest[1])
+        if word == "numbers":
+            a, f = self.get(rest[0]), self.model
+            return f.filled(np.positive, Stored(a, tuple(f.data.bounds), a.shape))
         if word == "generator":
             rng = np.random.default_rng(0)
             rng.bit_generator.state = self.get(rest[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from extremal.checks import InputError
 from extremal.data.parts import counting_rows
 from extremal.methods.method import Budget
-from extremal.run.checkpoints.codec import StateWriter, caches_in, restore, saved
+from extremal.run.checkpoints.codec import Later, StateWriter, caches_in, restore, saved
 from extremal.run.checkpoints.log import Entry, Log
 from extremal.run.checkpoints.problem import described, difference, names_of
 from extremal.run.result import Result, Status
@@ -72,7 +73,7 @@ class Keeper(Unsaved):
         self._names, given = names_of({f"{self.at}.{name}": root for name, root in roots.items()})
         given |= {f"{self.at}.{name}": item for name, item in live.items()}
         log.name(self._names | {id(item): f"{self.at}.{name}" for name, item in live.items()}, given)
-        self._mine = given
+        self._mine, log.model = given, setup.f.inner
         problem = {"seed": repr(seed), "bursts": repr(setup.burst is not None)}
         for name in ("f", "C", "method"):
             problem |= described(roots[name], name)
@@ -88,17 +89,18 @@ class Keeper(Unsaved):
         if start is not None and self.old is not None and any(self.old[name] != self.facts[name] for name in ("tol", "budget")):
             self._refuse("its tolerances or budgets were others; a path keeps them")
         if self.old is None:
-            self._try(setup)
+            self._try(setup.point)
             return setup
         found = difference(self.old["problem"], problem)
         if found is not None:
             self._refuse(found)
         return self._found(setup)
 
-    def _try(self, setup: Setup) -> None:
-        """Refuse a start that no checkpoint can hold, before the run begins."""
+    def _try(self, item: Any) -> None:
+        """Refuse a state that no checkpoint can hold, before the run begins."""
         try:
-            StateWriter(self.log.names).put(setup.point)
+            with suppress(Later):
+                StateWriter(self.log.names, self.log.model).put(item)
         except InputError as error:
             raise InputError(f"{self.log.said}: this run cannot be saved: {error}") from None
 
@@ -124,6 +126,7 @@ class Keeper(Unsaved):
     def _decode(self, old: dict[str, Any]) -> None:
         """Make the values of the file, and give the changing parts of the run their states."""
         reader = self.log.reader
+        reader.model = self.log.model
         self.result, self._root, self._last = (reader.get(old[name]) for name in ("result", "state", "last"))
         held = self._root or self._last
         if held is None:
@@ -157,6 +160,7 @@ class Keeper(Unsaved):
         """Bring the driver to the state of the file; whether the driver has judged this state before."""
         root, recorder = self._root, driver.recorder
         if root is None:
+            self._try(driver.first.estimate)
             return False
         for name in DRIVER:
             setattr(driver, name, root["driver"][name])
@@ -183,14 +187,15 @@ class Keeper(Unsaved):
         """Write the state if it is time; stop the run if a signal has arrived."""
         if not self.log.due():
             return
-        with driver.clock.paused():
+        with driver.clock.paused(), suppress(Later):
             self.log.write(*self._kept(driver, state, judged=True))
         if self.log.signal is not None:
             self.log.stop(self.log.signal)
 
     def ended(self, driver: Driver, state: State) -> None:
         """Keep the state at the end, before the certificates of the result."""
-        self._ended = self._kept(driver, state, judged=False)
+        with suppress(Later):
+            self._ended = self._kept(driver, state, judged=False)
 
     def finish(self, result: Result, state: State) -> Result:
         """Take the result; a run that was interrupted, or that an error ended, keeps its last checkpoint."""

@@ -55,6 +55,7 @@ class Log:
         self.given: dict[str, Any] = {}  # the objects of all calls so far, by name
         self.names: dict[int, str] = {}
         self.entries: list[Entry] = []
+        self.model: Any = None  # the objective of the current run
         self.signal: int | None = None  # the signal that has arrived
         self._reader = None if self.found is None else StateReader(header.get("nodes", []), self.given, self.found)
         self._ended: tuple[StateWriter, list[Any]] | None = None  # the state at the end of the last run, not written yet
@@ -101,7 +102,7 @@ class Log:
 
     def writer(self) -> tuple[StateWriter, list[Any]]:
         """A writer that has the runs before the current one, and their places."""
-        writer, runs = StateWriter(self.names), list[Any]()
+        writer, runs = StateWriter(self.names, self.model), list[Any]()
         for i, entry in enumerate(self.entries):
             last = entry.last if i >= len(self.entries) - LAST_STATES else None
             kept = {"last": writer.put(last), "result": writer.put(entry.result), "start": writer.put(entry.start)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from extremal.run.checkpoints.codec import ATOMIC, attributes_of, caches_of
 
+FOREIGN = {"asyncio", "dask", "distributed", "highspy", "numba", "tornado"}  # packages whose objects are no part of a problem
 SUMMED_BYTES = 2**16  # bytes of a row of an array, as its checksum sees it
 
 
@@ -39,9 +41,11 @@ def _inside(item: Any) -> list[tuple[str, Any]]:
         return []
     if hasattr(item, "in_problem"):
         return [(f".{key}", one) for key, one in item.in_problem().items()]
+    home = type(item).__module__.partition(".")[0]
+    if home in FOREIGN or home in sys.stdlib_module_names:
+        return []
     own = getattr(type(item), "__getstate__", None)  # a class with caches names what is not one
-    held = attributes_of(item) if own in (None, object.__getstate__) else item.__getstate__()
-    held = held if isinstance(held, dict) else {}
+    held = item.__getstate__() if home == "extremal" and own is not object.__getstate__ else attributes_of(item)
     names = [field.name for field in fields(item)] if is_dataclass(item) else sorted(held.keys() - caches_of(type(item)))
     return [(f".{key}", held[key] if key in held else getattr(item, key, None)) for key in names]
 
@@ -57,6 +61,8 @@ def words_of(item: Any) -> str | None:
         return repr(item)
     if isinstance(item, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)):
         return f"{item.__module__ if hasattr(item, '__module__') else ''}.{getattr(item, '__qualname__', item)}"
+    if hasattr(item, "in_problem"):
+        return None
     if isinstance(item, (tuple, list, dict, set, frozenset)):
         return f"{type(item).__name__} of {len(item)}"
     return f"{type(item).__module__}.{type(item).__qualname__}"
