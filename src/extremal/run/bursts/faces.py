@@ -25,7 +25,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import LENGTHS, Reach, burst_rows, piece_of, uneven_rows
+from extremal.run.bursts.run import COUNTED_LENGTHS, Reach, burst_rows, piece_of, uneven_rows
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -33,8 +33,8 @@ from extremal.steps.curved import SelfConcordant
 
 STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
-PLACES = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
-MARKED = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
+NUMBERS = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
+BITS_PER_VALUE = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
@@ -64,11 +64,11 @@ def _model(f: Any) -> arguments.BurstModel | None:
 def _workspace(data: Any, b: int) -> arguments.FaceRoom:
     """The workspace, with an index of columns that is not yet filled in."""
     (n, d), sparse = data.shape, type(data) is CSR
-    marked = sparse and n * d <= MARKED * data.nnz
+    marked = sparse and n * d <= BITS_PER_VALUE * data.nnz
     marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
     split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
-    order, support = np.empty(b + LENGTHS, np.int64), np.empty(d + 1, np.int64)
-    return arguments.FaceRoom(order, np.empty((PLACES, piece_of(data))), support, marks, split)
+    order, support = np.empty(b + COUNTED_LENGTHS, np.int64), np.empty(d + 1, np.int64)
+    return arguments.FaceRoom(order, np.empty((NUMBERS, piece_of(data))), support, marks, split)
 
 
 def _vertices(C: CountedSet) -> Spikes | None:
