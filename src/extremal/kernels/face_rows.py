@@ -5,7 +5,7 @@ in vector loops, then the sums. ``room`` has a row for each of these numbers, wi
 
 For `TrackedFW` the entries of sparse rows are in an order of their own: those in columns that are not kept come first, up to
 ``split``, and then those in kept columns, the latest column first. A row of the sums of q_i a_i a_i' is kept up to its own column
-in this order. `complete` fills in the rest of one column from the columns that were kept earlier, and `mirror` that of all.
+in this order. `complete_column` fills in the rest of one column from columns that were kept earlier, and `mirror` that of all.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from extremal.kernels.passes import announce_rows, later
 from extremal.kernels.rows import row_with, rows_product, times_common, times_value
 from extremal.kernels.terms import bends
 
-MARGIN, SLOPE, BEND, BOUND, TARGET, ERROR, TURN, LIFT = range(
-    8
-)  # the rows of ``room``: z, phi', phi'', its majorant, y; see below
+AT_X, SLOPES, BENDS, MAJORANTS, TARGETS, ERRORS, TURNS, LIFTS = range(8)  # the rows of ``room``: margins, phi', phi'', ...
 NEXT_PIECE = 8  # the least number of rows ahead at which numbers of rows are prefetched
 
 
@@ -38,9 +36,9 @@ def look(model, work, batch, first, m, x):
     """Fill in the first five rows of ``room`` for m rows of a batch, and prefetch those after them."""
     announce_rows(model.rows, model.y, work.order, batch, first, m)
     for r in range(U(m)):
-        work.room[TARGET, r] = model.y[U(work.order[U(first) + r])]
+        work.room[TARGETS, r] = model.y[U(work.order[U(first) + r])]
     for r in range(U(m)):
-        work.room[MARGIN, r] = margin_of(model.rows, U(work.order[U(first) + r]), x)
+        work.room[AT_X, r] = margin_of(model.rows, U(work.order[U(first) + r]), x)
     bends(model.loss, model.parameter, work.room, m)
 
 
@@ -200,7 +198,7 @@ def add_entries_twice(rows, start, stop, c, H, place):
 
 
 @inlined
-def complete(rows, table, j):
+def complete_column(rows, table, j):
     """Fill in what column j of H and M has from columns that were kept earlier."""
     if len(rows) == SPARSE:
         d, k = U(table.place.size), U(table.place[j])
@@ -215,4 +213,4 @@ def complete(rows, table, j):
 def mirror(rows, table):
     """Fill in all columns."""
     for p in range(table.counts[0]):
-        complete(rows, table, table.W[p])
+        complete_column(rows, table, table.W[p])

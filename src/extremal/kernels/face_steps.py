@@ -10,7 +10,7 @@ from numpy import uint64 as U
 from extremal.kernels.arguments import FAINTEST, FaceStep
 from extremal.kernels.jit import bare, elementwise, inlined
 
-BLOCK = 64  # coordinates whose largest score is found in one vector loop
+SCANNED = 64  # coordinates whose largest score is found in one vector loop
 SIZE_BITS = 2**63 - 1  # all bits of a number except its sign: sizes are in the order of these bits, as whole numbers
 
 
@@ -44,7 +44,7 @@ def best_size(faces, g):
     """The first coordinate with the largest |g_j| reach_j: the first block that has this score is searched."""
     at, top, first = U(0), np.int64(-1), U(0)
     while first < U(g.size):
-        last = min(first + U(BLOCK), U(g.size))
+        last = min(first + U(SCANNED), U(g.size))
         found = top_bits(faces, g, first, last)
         at, top = (first, found) if found > top else (at, top)
         first = last

@@ -13,16 +13,16 @@ from numpy import uint64 as U
 
 from extremal.kernels.arguments import ANEW, ENDED, FULL_ROOM, SPARSE, DrawnBatch
 from extremal.kernels.face_rows import (
-    BEND,
-    BOUND,
-    ERROR,
-    LIFT,
-    MARGIN,
-    SLOPE,
-    TURN,
+    AT_X,
+    BENDS,
+    ERRORS,
+    LIFTS,
+    MAJORANTS,
+    SLOPES,
+    TURNS,
     add_row,
     announce_numbers,
-    complete,
+    complete_column,
     entry_of,
     keep_column,
     look,
@@ -40,7 +40,7 @@ from extremal.kernels.rows import times_common
 @bare
 def tracked(model, faces, table, work, x, flat, b, top, refresh):
     """Make one iteration per batch of ``flat``; return the number made, and why the loop ended."""
-    arrange(model, table, work)
+    arrange_rows(model, table, work)
     list_support(x, work.support)
     made, why = 0, 0
     while made < flat.size // b and why == 0:
@@ -64,7 +64,7 @@ def tracked(model, faces, table, work, x, flat, b, top, refresh):
 @bare
 def renew(model, table, work, x, flat, b):
     """Draw all rows at x, listed in ``flat``, and add up all sums anew."""
-    arrange(model, table, work)
+    arrange_rows(model, table, work)
     for i in range(flat.size):
         table.c[i], table.q[i], table.z[i] = 0.0, 0.0, 0.0
         if table.bounded:
@@ -81,7 +81,7 @@ def renew(model, table, work, x, flat, b):
 
 
 @inlined
-def arrange(model, table, work):
+def arrange_rows(model, table, work):
     """Give columns that the readable loop has kept their place in the rows."""
     while work.split[-1] < table.counts[0]:
         set_aside(model, table, work, table.W[work.split[-1]], False)
@@ -109,7 +109,7 @@ def column_at(model, table, work, j, dj):
         keep_column(model, table, work, j)
     if table.place[j] < 0:
         return U(0)
-    complete(model.rows, table, j)
+    complete_column(model.rows, table, j)
     return U(table.place[j])
 
 
@@ -127,11 +127,11 @@ def draw_tracked(model, table, work, x, batch):
         renew_rows(table, work, first, m)
         for r in range(U(m)):
             i = U(work.order[U(first) + r])
-            total += work.room[ERROR, r]
-            add_row(model.rows, i, work.room[ERROR, r], table.G, U(0))
-            turn(model.rows, i, table.place, work.split, work.room[TURN, r], table.H)
+            total += work.room[ERRORS, r]
+            add_row(model.rows, i, work.room[ERRORS, r], table.G, U(0))
+            turn(model.rows, i, table.place, work.split, work.room[TURNS, r], table.H)
             if table.bounded:
-                turn(model.rows, i, table.place, work.split, work.room[LIFT, r], table.M)
+                turn(model.rows, i, table.place, work.split, work.room[LIFTS, r], table.M)
     return total
 
 
@@ -144,16 +144,16 @@ def renew_rows(table, work, first, m):
     room = work.room
     for r in range(U(m)):
         i = U(work.order[U(first) + r])
-        room[ERROR, r] = room[SLOPE, r] - (table.c[i] + table.q[i] * (room[MARGIN, r] - table.z[i]))
-        room[TURN, r] = room[BEND, r] - table.q[i]
-        table.c[i], table.q[i], table.z[i] = room[SLOPE, r], room[BEND, r], room[MARGIN, r]
+        room[ERRORS, r] = room[SLOPES, r] - (table.c[i] + table.q[i] * (room[AT_X, r] - table.z[i]))
+        room[TURNS, r] = room[BENDS, r] - table.q[i]
+        table.c[i], table.q[i], table.z[i] = room[SLOPES, r], room[BENDS, r], room[AT_X, r]
         table.counts[1] += table.fresh[i]
         table.fresh[i] = False
     if table.bounded:
         for r in range(U(m)):
             i = U(work.order[U(first) + r])
-            room[LIFT, r] = room[BOUND, r] - table.m[i]
-            table.m[i] = room[BOUND, r]
+            room[LIFTS, r] = room[MAJORANTS, r] - table.m[i]
+            table.m[i] = room[MAJORANTS, r]
 
 
 @bare
@@ -218,9 +218,9 @@ def draw_saga(model, table, work, x, batch, bent):
         announce_numbers(table.m, work, batch, first, m)
         put_rows(table, work, first, m, bent)
         for r in range(U(m)):
-            i, w = U(work.order[U(first) + r]), work.room[ERROR, r]
+            i, w = U(work.order[U(first) + r]), work.room[ERRORS, r]
             total += w
-            add_powers(model.rows, i, w / b, w / n, work.room[TURN, r], work.room[LIFT, r], table.S)
+            add_powers(model.rows, i, w / b, w / n, work.room[TURNS, r], work.room[LIFTS, r], table.S)
     return total
 
 
@@ -231,11 +231,11 @@ def put_rows(table, work, first, m, bent):
     for r in range(U(m)):
         i, q = U(work.order[U(first) + r]), U(bent + first) + r
         old = table.m[i]
-        new = room[BOUND, r] if bent == 0 else old
-        room[ERROR, r] = room[SLOPE, r] - table.c[i]
-        room[TURN, r], room[LIFT, r] = new - old, new * new - old * old
-        table.c[i], table.m[i] = room[SLOPE, r], new
-        table.last[q], table.weights[q], table.changes[q] = i, new, room[ERROR, r]
+        new = room[MAJORANTS, r] if bent == 0 else old
+        room[ERRORS, r] = room[SLOPES, r] - table.c[i]
+        room[TURNS, r], room[LIFTS, r] = new - old, new * new - old * old
+        table.c[i], table.m[i] = room[SLOPES, r], new
+        table.last[q], table.weights[q], table.changes[q] = i, new, room[ERRORS, r]
 
 
 @inlined

@@ -267,7 +267,7 @@ def _make_ready(f: Smooth, method: Method, facts: Facts, sampler: Sampler, burst
     """Compile the kernels of a run, or load them from the cache, before its clock starts."""
     if not (facts.columns and isinstance(f, MarginModel) and f.ready_columns()):
         f.ready()
-    if facts.bends and isinstance(f, MarginModel):
+    if facts.bends and isinstance(f, MarginModel) and isinstance(f.data, RowData):
         f.data.ready_powers()
     drawn = batched(method.gradient)
     several = drawn is not None and drawn.batch != 1 and not drawn.replace  # a batch of distinct rows

@@ -12,15 +12,15 @@ from extremal.kernels import arguments
 from extremal.kernels.arguments import locked
 from extremal.losses.margin import compiled
 from extremal.objectives.linear import LinearModel
-from extremal.run.bursts.run import LENGTHS, burst_rows, piece_of, uneven_rows
+from extremal.run.bursts.run import COUNTED_LENGTHS, burst_rows, piece_of, uneven_rows
 from extremal.run.counting import CountedSet
 from extremal.sets.base import Spikes
 
-PLACES = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
-MARKED = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
+NUMBERS = 8  # numbers of each row of a piece, see `extremal.kernels.face_rows`
+BITS_PER_VALUE = 64  # an index of columns has one bit for each row in each column, and may take as many bytes as the values
 
 
-def model_of(f: Any) -> arguments.BurstModel | None:
+def face_model(f: Any) -> arguments.BurstModel | None:
     """The rows and the loss for compiled loops."""
     if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
         return None
@@ -32,11 +32,11 @@ def model_of(f: Any) -> arguments.BurstModel | None:
 def workspace(data: Any, b: int) -> arguments.FaceRoom:
     """The workspace, with an index of columns that is not yet filled in."""
     (n, d), sparse = data.shape, type(data) is CSR
-    marked = sparse and n * d <= MARKED * data.nnz
+    marked = sparse and n * d <= BITS_PER_VALUE * data.nnz
     marks = np.zeros((d, -(-n // 64)) if marked else (0, 0), np.uint64)
     split = np.append(data.entries[0][1:] if sparse else np.zeros(0, np.int64), 0)
-    order, support = np.empty(b + LENGTHS, np.int64), np.empty(d + 1, np.int64)
-    return arguments.FaceRoom(order, np.empty((PLACES, piece_of(data))), support, marks, split)
+    order, support = np.empty(b + COUNTED_LENGTHS, np.int64), np.empty(d + 1, np.int64)
+    return arguments.FaceRoom(order, np.empty((NUMBERS, piece_of(data))), support, marks, split)
 
 
 def vertices_of(C: CountedSet) -> Spikes | None:

@@ -21,7 +21,7 @@ from extremal.moves.base import Point
 from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.points.iterates import freeze
-from extremal.run.bursts.face_parts import model_of, vertices_of, workspace
+from extremal.run.bursts.face_parts import face_model, vertices_of, workspace
 from extremal.run.bursts.run import Reach, check_alike
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
@@ -41,7 +41,7 @@ def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: S
     kind = BURSTS.get(type(gradient).__name__)
     if kind is None or type(method.move) is not InFacePairwise or type(method.step) is not SelfConcordant:
         return None
-    model, spikes = model_of(f.inner), vertices_of(C)
+    model, spikes = face_model(f.inner), vertices_of(C)
     if model is None or spikes is None or gradient.replace or not kind.suits(gradient):
         return None
     return kind(f, C, spikes, model, gradient, sampler)

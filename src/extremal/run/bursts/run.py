@@ -79,7 +79,7 @@ class Burst:
         self._oracle = _oracle(known, d, -(-d >> SHIFT) if indexed else 0)
         self._empty, layout = np.zeros(0, f.dtype), "C" if sparse else "F"
         X, G = (np.empty((d, 2), order=layout) for _ in range(2))  # type: ignore
-        vertex, old, order = NONE if known.single else np.empty(d), np.empty(b), np.empty(b + LENGTHS, np.int64)
+        vertex, old, order = NONE if known.single else np.empty(d), np.empty(b), np.empty(b + COUNTED_LENGTHS, np.int64)
         room, last = np.empty((_PLACES, piece_of(model.data))), np.empty(b * (1 if estimator.second is None else 2), np.int64)
         tables = self._empty, self._empty
         self._state = arguments.BurstState(np.ones(3), X, G, *tables, vertex, order, old, room, last)
@@ -201,7 +201,7 @@ def check_alike(name: str, found: Any, fresh: np.ndarray, free: bool = False) ->
 _AT_MOST = 2**16  # iterations between two states shown to the loop
 _WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
-LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
+COUNTED_LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
 _PIECE, _NEAREST = 64, 2**11  # most rows at a time; entries that stay in the nearest cache beside the vectors
 
 
