@@ -14,7 +14,7 @@ import extremal as ex
 
 ROOT = Path(ex.__file__).parent
 DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
-MOST_FILES = 41  # of a default run, without compiled code
+MOST_FILES = 46  # of a default run, without compiled code
 ONCE = (
     "minimize", "check_budget", "prepare", "check_objective", "as_data", "CSR.__init__", "check_targets",
     "NormBall.on", "NormBall.start", "L1Ball.spikes", "spikes_of", "as_recipe", "Auto.choose", "newton_move", "has_slices",
@@ -108,7 +108,7 @@ def test_a_small_run_crosses_few_layers(name):
     assert traced(work).total() <= most
 
 
-@pytest.mark.parametrize(("method", "most"), [(ex.SarahFW(batch=3, p=1e-9), 68), (ex.FrankWolfe(), 80)], ids=repr)
+@pytest.mark.parametrize(("method", "most"), [(ex.SarahFW(batch=3, p=1e-9), 70), (ex.FrankWolfe(), 80)], ids=repr)
 def test_an_iteration_of_the_readable_loop_crosses_few_layers(method, most):
     def calls(iterations: int) -> int:
         run = lambda: ex.minimize(DENSE, ex.L1Ball(50.0), method, tol=0, atol=0, max_iter=iterations, bursts=False)  # noqa: E731

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import methodcaller
@@ -16,7 +15,6 @@ from extremal.data.algebra import RowAlgebra
 from extremal.data.around import ChangedParts, HeadParts
 from extremal.data.parts import KeptNumbers, Parts, PerRow, Threads, count_rows
 from extremal.data.works import Picked
-from extremal.support.linalg import one_thread
 
 _WARNED: set[tuple[str, str]] = set()  # warnings already given in this process: the name of the rows, and the text
 
@@ -299,8 +297,3 @@ class InMemory(RowData):
 def rows_elsewhere(data: object) -> bool:
     """Whether every request reads the rows anew, and numbers of rows are stored where the rows are."""
     return isinstance(data, RowData) and not isinstance(data, InMemory)
-
-
-def steady(f: object) -> AbstractContextManager[object]:
-    """A context for runs on rows elsewhere: BLAS has one thread, so that sums over x do not depend on the number of threads."""
-    return one_thread(rows_elsewhere(getattr(f, "data", None)))

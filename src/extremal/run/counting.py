@@ -197,10 +197,9 @@ class CountedSet(KeptSet):
     """
 
     def __init__(self, C: ConvexSet, calls: Calls):
-        self.inner, self.calls = C, calls
+        self.inner, self.calls, self._lent = C, calls, False  # lent: the answer has counted as a certificate's call only
         self._g: np.ndarray | None = None  # the last gradient; nobody changes it in place
         self._s: Vertex | None = None  # the oracle's answer to _g
-        self._lent = False  # the answer has counted as a certificate's call only
         self._gap: tuple[Any, Any, float] = None, None, 0.0  # the last point, its gradient, and the gap there
 
     @property

@@ -17,7 +17,7 @@ from extremal.methods.method import Budget, Method
 from extremal.points.iterates import answer
 from extremal.points.matrix import wide
 from extremal.run.bursts.run import Reach
-from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, rounding_floor, usual_grads, usual_work
+from extremal.run.headway import LONGER, Headway, Recorder, extended_grads, rounding_floor, usual_grads, usual_work, with_floor
 from extremal.run.loop import Setup, State, loop
 from extremal.run.progress import observed
 from extremal.run.result import Calls, Certificate, Record, Result, Status
@@ -271,11 +271,8 @@ class Driver:
     def _method(self, status: Status, found: Certificate) -> Method:
         """The method of the run; if float64 ended the run, the reasons of its choice go on with the least gap."""
         method = self.setup.method
-        if status is not Status.PRECISION:
-            return method
-        share = f", {self.floor / abs(found.value):.1e} of |f|" if found.value else ""
-        limit = f"float64 certifies no gap below {self.floor:.1e}{share}"
-        return replace(method, why=f"{method.why}; {limit}" if method.why else limit)
+        ended = status is Status.PRECISION
+        return replace(method, why=with_floor(method.why, self.floor, found.value)) if ended else method
 
     def _start(self) -> Certificate:
         """The certificate of the starting point."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from extremal import checks
 from extremal.checks import InputError
-from extremal.data.rows import steady
+from extremal.data.threads import steady
 from extremal.methods.method import Budget, Recipe
 from extremal.objectives.base import Smooth
 from extremal.points.active import ActiveSet

@@ -199,3 +199,10 @@ class Recorder:
         if "x" in what:
             row["x"] = state.x
         return row
+
+
+def with_floor(why: str, floor: float, value: float) -> str:
+    """The reasons of a choice, and the least gap that float64 can certify."""
+    share = f", {floor / abs(value):.1e} of |f|" if value else ""
+    limit = f"float64 certifies no gap below {floor:.1e}{share}"
+    return f"{why}; {limit}" if why else limit

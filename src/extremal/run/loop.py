@@ -12,7 +12,8 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError, NonFiniteError
 from extremal.data.parts import counting_rows
-from extremal.data.rows import RowData, steady
+from extremal.data.rows import RowData
+from extremal.data.threads import steadily, steady
 from extremal.gradients.base import Estimate, Facts, batched, phase_of, sampler_of, slack_of, value_of
 from extremal.methods.auto import as_recipe
 from extremal.methods.method import Budget, Method, Recipe
@@ -141,15 +142,7 @@ def iterate(
         checks.whole("iterate", "horizon", horizon, 1)
     with steady(f):
         states = loop(prepare("iterate", f, C, method, x0, seed, Budget(max_iter=horizon)))
-    return _steadily(f, states)
-
-
-def _steadily(f: Smooth, states: Iterator[State]) -> Iterator[State]:
-    """The same states. The caller's own work between them may use all threads."""
-    while True:
-        with steady(f):
-            state = next(states)
-        yield state
+    return steadily(f, states)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from extremal import checks
 from extremal.checks import InputError
 from extremal.points.active import ActiveSet
+from extremal.run.kept_trace import KeptTrace
 from extremal.support.lazy import imported
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Record:
 TRACE_COLUMNS = ("iter", "grads", "passes", "lmos", "seconds", "cpu", "value", "gap")
 
 
-class Trace:
+class Trace(KeptTrace):
     """The history of a run: columns ``iter, grads, passes, lmos, seconds, cpu, value, gap`` as arrays, one entry per row.
 
     ``value`` and ``gap`` are exact, or NaN if not requested. ``x`` holds the iterates, if requested.
@@ -193,28 +194,8 @@ class Trace:
 
         return pd.DataFrame({column: self[column] for column in TRACE_COLUMNS})
 
-    def saved_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it: one list for each column, and rows with other columns as they are."""
-        names = list(self._rows[0]) if self._rows else []
-        if any(list(row) != names for row in self._rows):
-            return {"rows": self._rows}
-        return {"columns": {name: _column([row[name] for row in self._rows]) for name in names}}
-
-    def restore_state(self, state: dict[str, Any]) -> None:
-        """Take a saved state."""
-        columns = {name: a.tolist() if isinstance(a, np.ndarray) else a for name, a in state.get("columns", {}).items()}
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        self._rows = state.get("rows", rows)
-
     def __repr__(self) -> str:
         return f"Trace({len(self)} rows: {', '.join(TRACE_COLUMNS)})"
-
-
-def _column(values: list[Any]) -> Any:
-    """An array, if all values are floats, or all are whole numbers of 64 bits."""
-    kinds = {type(value) for value in values}
-    small = kinds == {int} and max(map(abs, values)) < 2**63
-    return np.array(values) if kinds == {float} or small else values
 
 
 @dataclass(frozen=True, repr=False)
