@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from extremal.checks import NonFiniteError
-from extremal.data.csr import CSR
 from extremal.data.dense import Dense
 from extremal.gradients.base import Estimate
 from extremal.gradients.curved import FEW_DRAWN, LOUDEST, NOISY_SHARE, TRUST, CurvedEstimate, bent_rows
@@ -22,17 +21,14 @@ from extremal.methods.method import Method
 from extremal.moves.base import Point
 from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
-from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import Reach
+from extremal.run.bursts.run import CALL_WORK, STRIDE, Reach, has_loops
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
 from extremal.steps.curved import SelfConcordant
 
-STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
-CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
 def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> FaceBurst | None:
@@ -51,7 +47,7 @@ def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: S
 
 def _model(f: Any) -> arguments.BurstModel | None:
     """The rows and the loss for compiled loops."""
-    if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
+    if not has_loops(f):
         return None
     data: Any = f.data
     rows = arguments.DenseRows(locked(data.array)) if type(data) is Dense else arguments.SparseRows(*map(locked, data.entries))
