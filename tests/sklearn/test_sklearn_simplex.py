@@ -188,7 +188,7 @@ def test_a_warm_start_begins_at_the_last_weights():
 
 
 def test_it_says_when_the_tolerance_is_not_reached(capsys):
-    X, y = problem(5000, 100)
+    X, y = problem(300, 600)
     with pytest.warns(ConvergenceWarning, match=r"certified gap.*max_iter"):
         model = SimplexRegression(solver="newton", max_iter=1, tol=1e-12, verbose=1).fit(X, y)
     assert model.status_ == "max_iter"

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from extremal.data.csr import CSR
-from extremal.data.dense import Dense
 from extremal.kernels import arguments
 from extremal.kernels.arguments import locked
 from extremal.losses.margin import compiled
-from extremal.objectives.linear import LinearModel
-from extremal.run.bursts.run import COUNTED_LENGTHS, burst_rows, piece_of, uneven_rows
+from extremal.run.bursts.run import COUNTED_LENGTHS, burst_rows, has_loops, piece_of, uneven_rows
 from extremal.run.counting import CountedSet
 from extremal.sets.base import Spikes
 
@@ -22,7 +20,7 @@ BITS_PER_VALUE = 64  # an index of columns has one bit for each row in each colu
 
 def face_model(f: Any) -> arguments.BurstModel | None:
     """The rows and the loss for compiled loops."""
-    if type(f) is not LinearModel or type(f.data) not in (CSR, Dense) or f.deriv_shape or compiled(f.loss) is None:
+    if not has_loops(f):
         return None
     data: Any = f.data
     uneven = type(data) is CSR and uneven_rows(data)

@@ -22,15 +22,13 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.face_parts import face_model, vertices_of, workspace
-from extremal.run.bursts.run import Reach, check_alike
+from extremal.run.bursts.run import CALL_WORK, STRIDE, Reach, check_alike
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
 from extremal.steps.curved import SelfConcordant
 
-STRIDE = 2**16  # iterations between two states shown to the loop
 SHARES = arguments.Shares(NOISY_SHARE, TRUST, FEW_DRAWN, LOUDEST)
-CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 
 
 def make_in_faces(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -> FaceBurst | None:

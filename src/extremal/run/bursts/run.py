@@ -43,10 +43,14 @@ def make(f: CountedObjective, C: CountedSet, method: Method, sampler: Sampler) -
     model, known, estimator, steps = f.inner, compiled_oracle(C.inner), part(method.gradient), schedule(method.step)
     if known is None or estimator is None or steps is None or type(method.move) is not VertexMove:
         return None
-    in_memory = type(model) is LinearModel and type(model.data) in (CSR, Dense) and not model.deriv_shape
-    if not in_memory or compiled(model.loss) is None:  # type: ignore[attr-defined]
+    if not has_loops(model):
         return None
     return Burst(f, C, known, estimator, steps, sampler)
+
+
+def has_loops(f: Any) -> bool:
+    """Whether there are compiled loops for the rows and the loss of an objective."""
+    return type(f) is LinearModel and type(f.data) in (CSR, Dense) and not f.deriv_shape and compiled(f.loss) is not None
 
 
 class Burst:
@@ -84,14 +88,14 @@ class Burst:
         tables = self._empty, self._empty
         self._state = arguments.BurstState(np.ones(3), X, G, *tables, vertex, order, old, room, last)
         work = 2 * b * (model.data.nnz / f.n if sparse else d) + (0 if indexed else d)
-        self._longest = max(1, int(_WORK / work))  # iterations per compiled call
+        self._longest = max(1, int(CALL_WORK / work))  # iterations per compiled call
 
     def run(self, k: int, point: Point, estimate: Estimate, reach: Reach) -> tuple[int, Point, Estimate]:
         """Continue from iteration k; return the iterations made (possibly none) and the point and the estimate after them."""
         if self.interrupted:
             raise KeyboardInterrupt  # the loop has already shown the last state
         cost = self.part.cost * self.part.gradient.batch
-        wanted = min(reach.iterations - k, math.ceil(min((reach.grads - self.f.calls.grads) / cost, _AT_MOST)), _AT_MOST)
+        wanted = min(reach.iterations - k, math.ceil(min((reach.grads - self.f.calls.grads) / cost, STRIDE)), STRIDE)
         most = self.part.most(k, self.sampler, estimate, int(wanted))
         if most < 1:
             return 0, point, estimate
@@ -198,8 +202,8 @@ def check_alike(name: str, found: Any, fresh: np.ndarray, free: bool = False) ->
         raise ValueError(f"the array {name} does not fit the run")
 
 
-_AT_MOST = 2**16  # iterations between two states shown to the loop
-_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
+STRIDE = 2**16  # iterations between two states shown to the loop
+CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
 COUNTED_LENGTHS, _PLACES = 64, 5  # counts and places in the workspace of `extremal.kernels.passes`
 _PIECE, _NEAREST = 64, 2**11  # most rows at a time; entries that stay in the nearest cache beside the vectors
