@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import methodcaller
@@ -297,4 +297,4 @@ def rows_elsewhere(data: object) -> bool:
 
 def steady(f: object) -> AbstractContextManager[object]:
     """A context for runs on rows elsewhere: BLAS has one thread, so that sums over x do not depend on the number of threads."""
-    return one_thread(rows_elsewhere(getattr(f, "data", None)))
+    return one_thread() if rows_elsewhere(getattr(f, "data", None)) else nullcontext()
