@@ -64,8 +64,8 @@ def on_one_thread(items: Iterator[T]) -> Iterator[T]:
 
 
 @contextmanager
-def one_thread(wanted: bool = True) -> Iterator[None]:
-    """BLAS has one thread, if this is wanted: long sums then do not depend on the number of threads.
+def one_thread() -> Iterator[None]:
+    """BLAS has one thread: long sums then do not depend on the number of threads.
 
     The limit holds for the whole process, until the last such context ends, in whatever order they end. Without the package
     threadpoolctl there is none.
@@ -76,9 +76,6 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
     ...     float(np.ones(20_000) @ np.ones(20_000))
     20000.0
     """
-    if not wanted:
-        yield
-        return
     _LIMIT.enter()
     try:
         yield
