@@ -12,10 +12,12 @@ import scipy.sparse as sp
 from text_files import TABLE, refused, write
 
 import extremal as ex
-from extremal.files import models, outputs
+from extremal import checks
+from extremal.files import models
 from extremal.files.models import Model, save_model
 from extremal.files.outputs import check_out
 from extremal.files.tables import load_table
+from extremal.support import whole
 
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TEXT = "+1 1:0.5 3:-2e1\n-1 2:1\n"
@@ -360,7 +362,7 @@ def test_ctrl_c_while_saving_leaves_what_was_there(here, result, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(outputs.os, "fsync", interrupted)
+    monkeypatch.setattr(whole.os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save("model.npz", result)
     assert os.listdir() == []
@@ -384,6 +386,6 @@ def test_check_out(here, monkeypatch):
     for path in (here, Path(os.devnull)):
         with pytest.raises(ex.InputError, match="it is not a file"):
             check_out(path)
-    monkeypatch.setattr(outputs.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
+    monkeypatch.setattr(checks.os, "access", lambda path, mode: False)  # root may write everywhere, so it is made up
     with pytest.raises(ex.InputError, match="read-only"):
         check_out(Path("model.npz"))

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 import extremal as ex
 from extremal.cli import solving
 from extremal.cli.commands import app
-from extremal.files import outputs
 from extremal.files.models import load_model
 from extremal.files.outputs import WriteError, cells, printable, terminal, to_json, whole_file
+from extremal.support import whole
 from extremal_lab.reproduction import markdown, report
 from extremal_lab.reproduction.page import page
 from extremal_lab.reproduction.progress import shown
@@ -59,12 +59,12 @@ def test_a_temporary_file_is_new_hidden_and_of_no_name_that_one_could_guess():
 def test_a_link_of_the_temporary_name_is_never_followed(monkeypatch):
     Path("precious").write_text("kept")
     names = iter(["00" * 8, "11" * 8])
-    monkeypatch.setattr(outputs.secrets, "token_hex", lambda _: next(names))
+    monkeypatch.setattr(whole.secrets, "token_hex", lambda _: next(names))
     with whole_file("x.txt") as temporary:
         first = temporary
     first.symlink_to("precious")
-    monkeypatch.setattr(outputs.secrets, "token_hex", lambda _: "00" * 8)
-    monkeypatch.setattr(outputs, "_remove", lambda leftover: None)  # as if it came after the look for leftovers
+    monkeypatch.setattr(whole.secrets, "token_hex", lambda _: "00" * 8)
+    monkeypatch.setattr(whole, "_remove", lambda leftover: None)  # as if it came after the look for leftovers
     with pytest.raises(WriteError, match=r"x\.txt: cannot be written \(File exists\)"), whole_file("x.txt") as temporary:
         temporary.write_text("new")
     assert Path("precious").read_text() == "kept"
@@ -109,12 +109,12 @@ def test_a_file_that_is_renamed_before_its_lock_is_left_alone(monkeypatch):
         return flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    handle = outputs.lock_file(part)
+    handle = whole.lock_file(part)
     assert handle is not None
-    assert outputs.is_open(handle, part)
-    assert not outputs.is_open(handle, Path("x"))
+    assert whole.is_open(handle, part)
+    assert not whole.is_open(handle, Path("x"))
     assert len(calls) == 2
-    assert outputs.lock_file(part) is None  # held
+    assert whole.lock_file(part) is None  # held
     os.close(handle)
 
 
@@ -163,7 +163,7 @@ def test_no_space_is_an_error_that_names_the_file(monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(outputs.os, "fsync", full)
+    monkeypatch.setattr(whole.os, "fsync", full)
     with (
         pytest.raises(WriteError, match=r"^x\.txt: cannot be written \(No space left on device\)$") as caught,
         whole_file("x.txt") as t,

@@ -33,7 +33,7 @@ def completion(folder):
     rng = np.random.default_rng(0)
     places, values = rng.integers(60, size=(2, 1000)), rng.standard_normal(1000)
     f = ex.LinearModel(ex.Squared(), ex.Entries(*places, (60, 60)), values)
-    r = ex.minimize(f, ex.NuclearBall(60.0), "low-rank-fw", max_iter=25, tol=0, atol=0, **saved(folder))
+    r = ex.minimize(f, ex.NuclearBall(60.0), "low-rank-fw", max_iter=15, tol=0, atol=0, **saved(folder))
     return [np.asarray(r.x), r.value, r.gap, list(vars(r.calls).values())]
 
 
@@ -52,7 +52,7 @@ def estimator(folder):
     A, y = rows()
     with ex.checkpoint(folder / "run.ckpt", 0.2):
         solver = ex.SarahFW(batch=20)
-        fit = ConstrainedLinearRegression("l1:2", solver=solver, tol=1e-9, max_iter=4000).fit(A, y)
+        fit = ConstrainedLinearRegression("l1:2", solver=solver, tol=1e-9, max_iter=2000).fit(A, y)
     return [fit.coef_, fit.intercept_, fit.dual_gap_, fit.n_iter_, fit.n_grads_]
 
 
@@ -91,7 +91,7 @@ KINDS = {
     "tables": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 2500, folder, bursts=False),
     "bursts": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "saga-sarah-fw", 40_000, folder),
     "newton": lambda folder: minimised(
-        ex.LinearModel(ex.Huber(0.01), *rows(8000, 60)), ex.L2Ball(2.0), "newton-fw", 60, folder
+        ex.LinearModel(ex.Huber(0.01), *rows(3000, 40)), ex.L2Ball(2.0), "newton-fw", 40, folder
     ),
     "atoms": lambda folder: minimised(logistic(), ex.L1Ball(3.0), "pairwise-fw", 400, folder),
     "low rank": completion,

@@ -14,7 +14,7 @@ import pytest
 from killed_runs import KINDS
 
 HERE = Path(__file__).resolve().parent
-KILLS = int(os.environ.get("EXTREMAL_KILLS", "2"))  # of each kind
+KILLS = int(os.environ.get("EXTREMAL_KILLS", "1"))  # of each kind
 ATTEMPTS = 100
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-from extremal.checks import check_out
+from extremal.checks import check_out as check_out
 from extremal.files.libsvm import is_number
 from extremal.support.display import printable as printable
 from extremal.support.display import terminal as terminal
 from extremal.support.whole import WriteError as WriteError
 from extremal.support.whole import is_open as is_open
 from extremal.support.whole import lock_file as lock_file
-from extremal.support.whole import replaced
+from extremal.support.whole import whole_file as whole_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of cells that a spreadsheet would compute
-
-
-@contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` that becomes ``path`` at the end; after an error the previous file stays.
-
-    A path at which no file can be written is refused before anything is done; see `extremal.support.whole.replaced`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(Path(folder, "answer.txt")) as temporary:
-    ...         _ = temporary.write_text("42")
-    ...     Path(folder, "answer.txt").read_text()
-    '42'
-    """
-    with replaced(check_out(Path(path))) as temporary:
-        yield temporary
 
 
 def to_json(item: object, **how: Any) -> str:

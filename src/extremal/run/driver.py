@@ -75,7 +75,8 @@ class Driver:
                 if keeper.resumed(self):  # this state was judged before it was saved
                     state = states.send(self._reach())
                 while (status := self._stop(state)) is None:
-                    keeper.look(self, state)
+                    if keeper.saves:
+                        keeper.look(self, state)
                     state = states.send(self._reach())
                 keeper.ended(self, state)
         except KeyboardInterrupt:
@@ -103,8 +104,8 @@ class Driver:
         return most is not None and self.clock.seconds + self.tail >= most
 
     def _late(self) -> bool:
-        """Whether the driver needs a state now."""
-        return self._over() or self.recorder.watched() or self.keeper.due()
+        """Whether the driver needs a state now: with a callback, after each compiled call."""
+        return self.callback is not None or self._over() or self.recorder.watched() or self.keeper.due()
 
     def _reach(self) -> Reach | None:
         """How far the run may go before the driver needs a state; None if the run has no bursts."""
@@ -112,8 +113,7 @@ class Driver:
             return None
         b = self.budget
         grads = min(self.gap_due, self.recorder.next, math.inf if b.max_grads is None else b.max_grads)
-        late = self._late if self.callback is None else (lambda: True)  # the callback runs after each compiled call
-        return Reach(grads, math.inf if b.max_iter is None else b.max_iter, late)
+        return Reach(grads, math.inf if b.max_iter is None else b.max_iter, self._late)
 
     def _stop(self, state: State) -> Status | None:
         if self.recorder.due(state):

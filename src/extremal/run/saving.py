@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Unsaved:
     """The keeper of a run that is not saved."""
 
+    saves = False  # whether there is anything to do between two iterations
+
     def answer(self) -> Any:
         """The result and the last state, if they are known: here, None."""
         return None

@@ -30,6 +30,8 @@ MISTAKES = (ValueError, KeyError, TypeError, IndexError, AttributeError, Recursi
 class Keeper(Unsaved):
     """Saves one run, and brings it back to its last state. ``old`` is what the file has of it."""
 
+    saves = True
+
     def __init__(self, log: Log, call: str, at: int, budget: Budget, old: dict[str, Any] | None):
         self.log, self.call, self.at, self.old = log, call, at, old
         self.budget, self.first = budget, budget

@@ -106,7 +106,7 @@ def checksum(a: np.ndarray) -> str:
     if a.dtype == object:
         digest.update(repr(a.reshape(-1).tolist()).encode())
         return digest.hexdigest()[:16]
-    flat = (a.T if a.flags.f_contiguous else a).reshape(-1).view(np.uint8)
+    flat = np.ascontiguousarray(a.T if a.flags.f_contiguous else a).reshape(-1).view(np.uint8)
     digest.update(b"F" if a.flags.f_contiguous and not a.flags.c_contiguous else b"C")
     whole = len(flat) // SUMMED_BYTES * SUMMED_BYTES
     digest.update(flat[whole:].tobytes())
