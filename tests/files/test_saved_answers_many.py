@@ -62,7 +62,6 @@ def test_a_thousand_answers_are_verified_and_a_thousand_changed_ones_are_not():
             forged["refused"] += 1
         if verdicts["proved"] >= 1000:
             break
-    print(verdicts, forged)  # noqa: T201
     assert verdicts["refuted"] == 0, verdicts
     assert verdicts["not proved"] <= 30, verdicts  # labels that are all equal, classes without rows
     assert forged["proved"] == 0, forged
