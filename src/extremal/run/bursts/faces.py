@@ -24,7 +24,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.objectives.linear import LinearModel
 from extremal.points.iterates import freeze
-from extremal.run.bursts.run import Reach, check_alike
+from extremal.run.bursts.run import Reach, check_alike, check_places
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -216,8 +216,14 @@ class _Saga(FaceBurst):
     def restore_state(self, state: dict[str, Any]) -> None:
         super().restore_state(state)
         for name, fresh in self._arrays._asdict().items():
-            check_alike(name, state["arrays"][name], fresh, free=name in ("c", "m"))
+            check_alike(name, state["arrays"][name], fresh, (self.f.n,) if name in ("c", "m") and self._loaded(state) else None)
+        check_places(state["arrays"]["last"], 0, self.f.n)
+        check_places(state["arrays"]["drawn"], 0, self.gradient.batch + 1)
         self._shown, self._arrays = state["shown"], self._arrays._replace(**state["arrays"])
+
+    @staticmethod
+    def _loaded(state: dict[str, Any]) -> bool:
+        return state["shown"] is not None
 
     def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
         d, b = math.prod(self.f.shape), self.gradient.batch
