@@ -38,6 +38,15 @@ class TrackedTable:
         self.H = np.zeros((COLUMNS, d))  # a row for each column that is kept, and room for more
         self.M = np.zeros((COLUMNS, d)) if self.bounded else self.H
 
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take the state of a checkpoint; compiled code does not look whether places are inside."""
+        vars(self).update(state)
+        n, d, room = len(self.c), len(self.G), len(self.W)
+        sizes = all(len(a) == n for a in (self.q, self.z, self.m, self.fresh)) and len(self.place) == d
+        inside = 0 <= self.kept <= room and ((self.W >= 0) & (self.W < d)).all() and (self.place >= -1).all()
+        if not (sizes and inside and self.H.shape == self.M.shape == (room, d) and (self.place <= (room - 1) * d).all()):
+            raise ValueError("a table whose places are outside")
+
     @property
     def kept(self) -> int:
         """How many columns are kept."""

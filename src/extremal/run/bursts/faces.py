@@ -22,7 +22,7 @@ from extremal.moves.in_face import InFacePairwise
 from extremal.objectives.base import Sampler
 from extremal.points.iterates import freeze
 from extremal.run.bursts.face_parts import face_model, vertices_of, workspace
-from extremal.run.bursts.run import CALL_WORK, STRIDE, Reach, check_alike
+from extremal.run.bursts.run import CALL_WORK, STRIDE, Reach, check_alike, check_places
 from extremal.run.counting import CountedObjective, CountedSet
 from extremal.sets.base import Spikes
 from extremal.sets.simplices.bounds import ROUNDING
@@ -125,9 +125,12 @@ class FaceBurst(ABC):
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take a saved state."""
-        check_alike("support", state["support"], self._work.support)
+        support = state["support"]
+        check_alike("support", support, self._work.support)
+        check_places(support[-1:], -1, len(support))
+        check_places(support[: max(support[-1], 0)], 0, len(support) - 1)
         self.iterations, self._set = int(state["iterations"]), self._set._replace(peaks=locked(state["peaks"]))
-        self._last, self._work = state["last"], self._work._replace(support=state["support"])
+        self._last, self._work = state["last"], self._work._replace(support=support)
 
     def _count(self, made: int, estimate: Any) -> None:
         calls, rows = self.f.calls, made * self.gradient.batch
@@ -225,8 +228,14 @@ class _Saga(FaceBurst):
     def restore_state(self, state: dict[str, Any]) -> None:
         super().restore_state(state)
         for name, fresh in self._arrays._asdict().items():
-            check_alike(name, state["arrays"][name], fresh, free=name in ("c", "m"))
+            check_alike(name, state["arrays"][name], fresh, (self.f.n,) if name in ("c", "m") and self._loaded(state) else None)
+        check_places(state["arrays"]["last"], 0, self.f.n)
+        check_places(state["arrays"]["drawn"], 0, self.gradient.batch + 1)
         self._shown, self._arrays = state["shown"], self._arrays._replace(**state["arrays"])
+
+    @staticmethod
+    def _loaded(state: dict[str, Any]) -> bool:
+        return state["shown"] is not None
 
     def _room(self, c: np.ndarray, m: np.ndarray) -> arguments.CurvedArrays:
         d, b = math.prod(self.f.shape), self.gradient.batch

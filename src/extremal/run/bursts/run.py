@@ -119,23 +119,22 @@ class Burst:
         return self._made, point, estimate
 
     def saved_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it: its own numbers, because the state holds rounded ones."""
-        return {
-            "shown": self._shown,
-            "iterations": self.iterations,
-            "state": self._state._asdict(),
-            "index": (self._oracle.order, self._oracle.blocks, self._oracle.groups),
-        }
+        """What a checkpoint keeps of it: its own numbers, because the state holds rounded ones, and no workspace."""
+        own = {name: getattr(self._state, name) for name in _OWN}
+        index = {"blocks": self._oracle.blocks, "groups": self._oracle.groups}
+        return {"shown": self._shown, "iterations": self.iterations, "state": own, "index": index}
 
     def restore_state(self, state: dict[str, Any]) -> None:
         """Take a saved state, with arrays of the sizes and types that compiled code expects."""
-        held, (order, blocks, groups) = state["state"], state["index"]
-        for name, fresh in {**self._state._asdict(), **dict(zip("obg", self._oracle[4:], strict=True))}.items():
-            found = held.get(name, dict(zip("obg", (order, blocks, groups), strict=True)).get(name))
-            check_alike(name, found, fresh, free=name in ("table", "margins"))
+        for held, fresh in ((state["state"], self._state), (state["index"], self._oracle)):
+            for name, found in held.items():
+                check_alike(
+                    name, found, getattr(fresh, name), (self.f.n,) if name in ("table", "margins") and found.size else None
+                )
+        check_places(state["state"]["last"], -1, self.f.n)
         self._shown, self.iterations = tuple(state["shown"]), int(state["iterations"])
-        self._state = self._state._replace(**held)
-        self._oracle = self._oracle._replace(order=order, blocks=blocks, groups=groups)
+        self._state = self._state._replace(**{name: state["state"][name] for name in _OWN})
+        self._oracle = self._oracle._replace(**{name: state["index"][name] for name in ("blocks", "groups")})
 
     @property
     def _made(self) -> int:
@@ -195,13 +194,20 @@ class Burst:
         return Point(x, x), self.part.after(estimate, g, mean, self._made)
 
 
-def check_alike(name: str, found: Any, fresh: np.ndarray, free: bool = False) -> None:
-    """Refuse an array of a checkpoint that differs in type or size from that of a new burst; ``free``: only in type."""
+def check_alike(name: str, found: Any, fresh: np.ndarray, shape: tuple[int, ...] | None = None) -> None:
+    """Refuse an array of a checkpoint that differs from that of a new burst in its type, or in its size if no other is given."""
     same = isinstance(found, np.ndarray) and found.dtype == fresh.dtype and found.flags.writeable
-    if not same or (not free and (found.shape != fresh.shape or found.strides != fresh.strides)):
+    if not same or found.shape != (shape or fresh.shape) or (shape is None and found.strides != fresh.strides):
         raise ValueError(f"the array {name} does not fit the run")
 
 
+def check_places(places: np.ndarray, low: int, high: int) -> None:
+    """Refuse places of a checkpoint outside of [low, high): compiled code does not look."""
+    if places.size and not (places.min() >= low and places.max() < high):
+        raise ValueError("a place outside of an array")
+
+
+_OWN = "scales", "X", "G", "table", "margins", "last"  # the parts of its state that are no workspace
 STRIDE = 2**16  # iterations between two states shown to the loop
 CALL_WORK = 10**7  # entries that a compiled call reads or writes, about ten milliseconds: the clock and Ctrl-C wait for it
 _NO_ROWS = np.zeros((0, 0), np.int64)
