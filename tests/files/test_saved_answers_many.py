@@ -1,9 +1,10 @@
-"""A thousand answers of random problems are verified, and a thousand changed ones are not."""
+"""Answers of random problems are verified, and changed ones are not: 40 of each, or ``EXTREMAL_ANSWERS=1000``."""
 
 from __future__ import annotations
 
 import collections
 import copy
+import os
 from itertools import count
 
 import numpy as np
@@ -16,6 +17,7 @@ from extremal.checks import InputError, NonFiniteError
 from extremal.files.answers import arrays_of, verify_arrays
 from extremal.objectives.margins import MarginModel
 
+MANY = int(os.environ.get("EXTREMAL_ANSWERS", "40"))
 SEED, SLOW = 77, ("MaxNormBall", "MinkowskiSum", "Polytope", "IntegerHull")
 TINY = 1e-60  # values that are a matter of underflow
 
@@ -50,7 +52,7 @@ def tampered(p, held, rng):
 
 
 @pytest.mark.slow
-def test_a_thousand_answers_are_verified_and_a_thousand_changed_ones_are_not():
+def test_answers_are_verified_and_changed_ones_are_not():
     verdicts, forged, rng = collections.Counter(), collections.Counter(), np.random.default_rng(0)
     for p, _, held in answers():
         verdicts[verify_arrays(held, p.f, p.region.C, "answer").verdict] += 1
@@ -60,9 +62,9 @@ def test_a_thousand_answers_are_verified_and_a_thousand_changed_ones_are_not():
             forged[verify_arrays(arrays, f, C, "answer").verdict] += 1
         except InputError:  # the arrays of the set do not make a set any more
             forged["refused"] += 1
-        if verdicts["proved"] >= 1000:
+        if verdicts["proved"] >= MANY:
             break
     assert verdicts["refuted"] == 0, verdicts
-    assert verdicts["not proved"] <= 30, verdicts  # labels that are all equal, classes without rows
+    assert verdicts["not proved"] <= 0.05 * MANY, verdicts  # labels that are all equal, classes without rows
     assert forged["proved"] == 0, forged
-    assert forged["refuted"] + forged["refused"] >= 1000, forged
+    assert forged["refuted"] + forged["refused"] >= MANY, forged

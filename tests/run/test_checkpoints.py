@@ -129,7 +129,7 @@ def test_exact_runs(hand, tmp_path):
 )
 def test_bursts_keep_their_own_numbers(hand, monkeypatch, tmp_path, method):
     """The state shows rounded numbers, and a burst goes on from its own."""
-    monkeypatch.setattr("extremal.run.bursts.run._WORK", 1e4)  # some iterations for each compiled call
+    monkeypatch.setattr("extremal.run.bursts.run.CALL_WORK", 1e4)  # some iterations for each compiled call
     monkeypatch.setattr("extremal.run.bursts.faces.CALL_WORK", 1e4)
     if method not in METHODS:
         method = ex.Method(ex.gradients.Storm(batch=5), ex.steps.OpenLoop())
