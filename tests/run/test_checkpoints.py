@@ -204,6 +204,7 @@ def test_a_block_saves_all_of_its_runs(hand, tmp_path):
     assert hand.kills == 0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "model",
     [
