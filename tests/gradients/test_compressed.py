@@ -314,3 +314,11 @@ def test_matrices_are_vectors_to_compressors():
         assert r.x.shape == (DIM, 3)
         assert r.calls.bytes == 301 * 4 * 72
         assert r.gap < 0.05 * ex.minimize(f, C, ex.FrankWolfe(), max_iter=0).gap
+
+
+@pytest.mark.parametrize("method", ["ef21-fw", "marina-fw"])
+def test_gradients_at_observed_entries_are_sent_as_vectors(method):
+    rows, columns = np.divmod(np.arange(0, 108, 2), 9)
+    f = ex.LinearModel(ex.Squared(), ex.Entries(rows, columns, (12, 9)), np.sin(np.arange(54.0)))
+    r = ex.minimize(f, ex.NuclearBall(3.0), method, max_iter=60, tol=0)
+    assert r.gap < 0.2 * ex.minimize(f, ex.NuclearBall(3.0), method, max_iter=1, tol=0).gap

@@ -94,14 +94,14 @@ class ByWorkers(Wrapper[CompressedEstimate]):
     def first(self, worker: Worker, x: np.ndarray) -> tuple[Message, WorkerState]:
         """A worker's message about the starting point, and its state."""
         own, y = worker.init(x)
-        return self._said(worker, 0, own, y, None, whole=True)
+        return self._said(worker, 0, own, np.asarray(y), None, whole=True)
 
     def report(
         self, worker: Worker, k: int, x_prev: np.ndarray, x: np.ndarray, state: WorkerState, whole: bool
     ) -> tuple[Message, WorkerState]:
         """A worker's message after step k, and its state."""
         own, y = worker.update(k, x_prev, x, state.own)
-        return self._said(worker, k + 1, own, y, state.kept, whole)
+        return self._said(worker, k + 1, own, np.asarray(y), state.kept, whole)
 
     def told(self, f: object, g: np.ndarray | None, shape: tuple[int, ...], whole: bool, said: Sequence[Message]) -> np.ndarray:
         """The server's g after all messages, which f counts."""
