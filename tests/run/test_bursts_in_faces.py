@@ -138,8 +138,12 @@ def test_an_interrupt_shows_the_last_state(method, monkeypatch):
 
 @TWO
 def test_time_limits_end_a_burst(method):
-    r = ex.minimize(model(SPARSE), SETS["l1"], METHODS[method], tol=0, atol=0, max_iter=10**9, max_grads=10**12, max_seconds=0.2)
-    assert r.status == ex.Status.MAX_SECONDS
+    options = {"tol": 0, "atol": 0, "max_iter": 10**9, "max_grads": 10**12}
+    for seconds in (0.2, 2.0, 20.0):  # on a busy machine the first estimate may take a short limit whole
+        r = ex.minimize(model(SPARSE), SETS["l1"], METHODS[method], max_seconds=seconds, **options)
+        assert r.status == ex.Status.MAX_SECONDS
+        if r.compiled:
+            break
     assert r.compiled > 0
 
 

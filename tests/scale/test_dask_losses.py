@@ -27,6 +27,7 @@ def run(folder, client=None, kind=ex.InterceptModel, at=(), how=signal.SIGKILL, 
     data = ex.ShardDir(folder, engine="memory") if client is None else ex.ShardDir(folder, client=client)
     f, seen = kind(ex.Logistic(), data), {"calls": 0, "longest": 0.0}
     if client is not None:
+        data.parts.timeout = PATIENCE / 2 if how == signal.SIGKILL else data.parts.timeout  # new processes may start slowly
         harmed(data.parts, seen, at, how, pids(client) if of is None else of)
     return ex.minimize(f, BALL, tol=1e-6), seen
 
