@@ -230,6 +230,7 @@ def _least(C: Any, g: np.ndarray) -> tuple[float, float, float]:
     return (reached - slack if low is None else float(low)), reached, slack
 
 
+@np.errstate(all="ignore")  # numbers that are not finite are found below
 def check_answer(
     held: Mapping[str, np.ndarray], C: Any, rows: Callable[[], Iterable[Block]] | None, user: Any = None, **facts: Any
 ) -> Verification:
