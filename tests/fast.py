@@ -29,7 +29,7 @@ SELECTION = [  # a name after :: that is no longer there fails in tests/test_fas
     "tests/data/test_row_data.py::test_other_columns_and_rows",
     "tests/files/shards/test_shard_sources.py::test_streams",
     "tests/files/shards/test_shards_command.py::test_build_info_verify",
-    "tests/files/test_answers.py::test_the_command_proves_and_refutes",
+    "tests/files/test_saved_answers.py::test_the_command_proves_and_refutes",
     "tests/files/test_datasets.py::test_list",
     "tests/lab/test_cli_experiments.py::test_mistakes_are_one_line_and_leave_nothing",
     "tests/lab/test_demo.py::test_without_scikit_learn_one_line_says_what_to_install",

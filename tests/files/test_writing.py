@@ -202,7 +202,9 @@ def test_all_files_are_written_by_one_function_and_all_text_shown_by_one_console
     for function, call in calls(path):
         text, place = ast.unparse(function), f"{inside}:{call.lineno}"
         if writes(call) and (inside, function.name) not in IN_WORK_FOLDER:
-            assert "whole_file(" in text or "BytesIO()" in text, f"{place} writes without `outputs.whole_file`"
+            assert "whole_file(" in text or "written_whole(" in text or "BytesIO()" in text, (
+                f"{place} writes without `outputs.whole_file`"
+            )
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         assert name != "Console", f"{place} makes a console in which names are markup: use `outputs.terminal`"
         if name == "TextColumn":

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+PATIENCE = 300_000  # milliseconds for a page to load: a busy machine may be slow
+
 
 class Opened:
     """A page in a browser without a network, and what it asked for or complained about."""
@@ -23,7 +25,7 @@ class Opened:
             "console", lambda message: self.errors.append(message.text) if message.type in ("error", "warning") else None
         )
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri(), timeout=PATIENCE)
         self.page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
 
     def __getattr__(self, name: str):
@@ -31,7 +33,7 @@ class Opened:
 
     def until(self, condition, what: str = "it") -> None:
         """Wait; the page's policy forbids the eval behind Playwright's own wait."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while not condition():
             assert time.monotonic() < end, f"{what} did not happen; console: {self.errors}"
             time.sleep(0.05)

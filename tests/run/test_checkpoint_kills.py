@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -49,10 +50,11 @@ def test_a_process_that_is_killed_goes_on(tmp_path, kind):
         ran.kill()
         ran.communicate()
         kills += not done
-        if done:
+        if kills == KILLS or (done and kills):
             break
-        if kills == KILLS:
-            break
+        if done:  # faster than the first run: begin again, and be quicker
+            length /= 2
+            shutil.rmtree(folder)
     assert ended(kind, folder) == expected
     assert kills > 0
     left = {path.name for path in folder.iterdir()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from extremal.checks import check_out as check_out
@@ -14,9 +16,22 @@ from extremal.support.display import terminal as terminal
 from extremal.support.whole import WriteError as WriteError
 from extremal.support.whole import is_open as is_open
 from extremal.support.whole import lock_file as lock_file
-from extremal.support.whole import whole_file as whole_file
+from extremal.support.whole import written_whole
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of cells that a spreadsheet would compute
+
+
+def whole_file(path: str | Path) -> AbstractContextManager[Path]:
+    """Give a temporary path that becomes ``path`` at the end, if a file can be written there; otherwise raise an `InputError`.
+
+    Examples
+    --------
+    >>> whole_file("no/such/folder/answer.txt")
+    Traceback (most recent call last):
+        ...
+    extremal.checks.InputError: no/such/folder/answer.txt: cannot be written, there is no directory no/such/folder
+    """
+    return written_whole(check_out(Path(path)))
 
 
 def to_json(item: object, **how: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["WriteError", "is_open", "lock_file", "whole_file"]
+__all__ = ["WriteError", "is_open", "lock_file", "written_whole"]
 
 
 class WriteError(OSError):
@@ -26,7 +26,7 @@ class WriteError(OSError):
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def written_whole(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that becomes ``path`` at the end; after an error the previous file stays.
 
     The temporary file is always a new file (O_EXCL) with an unpredictable name. The new file and its directory are on the disk
@@ -37,7 +37,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(Path(folder, "answer.txt")) as temporary:
+    ...     with written_whole(Path(folder, "answer.txt")) as temporary:
     ...         _ = temporary.write_text("42")
     ...     Path(folder, "answer.txt").read_text()
     '42'

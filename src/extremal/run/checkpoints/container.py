@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from extremal.checks import InputError, check_out
-from extremal.support.whole import whole_file
+from extremal.support.whole import written_whole
 
 CHECKPOINT_FORMAT = 1
 BEGINNING, SIZES, DIGEST = b"extremal checkpoint\n", 16, 32  # two sizes of eight bytes: the format, and the length of the header
@@ -76,7 +76,7 @@ def write(path: Path, header: dict[str, Any], blocks: Sequence[np.ndarray], keep
         places.append((at, block.nbytes))
         at += block.nbytes
     text = json.dumps(header | {"blocks": places}, separators=(",", ":")).encode()
-    with whole_file(path) as temporary:
+    with written_whole(path) as temporary:
         with open(temporary, "wb") as file:
             digest = Hash(digest_size=DIGEST)
             sizes = CHECKPOINT_FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little")
